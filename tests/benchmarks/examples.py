@@ -12,10 +12,10 @@ from timing import Row, interleaved
 from mmprompt import load_task
 
 COUNT = 100_000
-BAR = 0.3
+BAR = 0.18
 LARGE = 267 << 10
 LARGE_COUNT = 1_000
-LARGE_BAR = 100.0
+LARGE_BAR = 70.0
 SHOTS = 4
 
 _BEGIN = {"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Solve the following questions."}

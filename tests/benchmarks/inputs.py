@@ -84,3 +84,10 @@ def write_rows(path: str, rows: list[Sample]) -> str:
             line = {"id": row.id, "content": content, "answer": row.answer}
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
     return path
+
+
+def write_columns(path: str, rows: list[Sample]) -> str:
+    """Write samples as JSON lines without tags and return the path."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines([json.dumps(row._asdict(), ensure_ascii=False) + "\n" for row in rows])
+    return path

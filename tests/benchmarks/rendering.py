@@ -24,6 +24,7 @@ from mmprompt.targets.chunk_writer import ChunkWriter
 
 IMAGE_BAR, IMAGE_BODY_BAR = 0.95, 0.7
 URL_BAR, URL_BODY_BAR = 0.5, 0.3
+COLUMNS_BAR, COLUMNS_BODY_BAR = 0.3, 0.2
 COMPARED = 50
 
 Pieces = list["bytes | str"]
@@ -52,20 +53,30 @@ def images(folder: str, *, count: int = 2000, repetitions: int = 50) -> list[Row
 
 
 def addresses(folder: str, *, count: int = 20_000, repetitions: int = 40) -> list[Row]:
-    """Make requests of rows whose image is an https address, which nobody opens."""
+    """Make requests of rows whose image is an https address, which nobody opens: in tags, and in a column of its own.
+
+    The bound of both is that of the rows with tags.
+    """
     rows = inputs.samples(inputs.urls(count), count)
     dataset = inputs.write_rows(os.path.join(folder, "urls.jsonl"), rows)
     task = dataset_task(dataset)
+    columns = dataset_task(inputs.write_columns(os.path.join(folder, "columns.jsonl"), rows))
     check_same(task, url_lines(dataset))
+    check_same(columns, url_lines(dataset))
     contenders = {
         "render": lambda: render_to_nowhere(task),
         "body": lambda: drop(bodies(task)),
+        "columns": lambda: render_to_nowhere(columns),
+        "columns body": lambda: drop(bodies(columns)),
         "bound": lambda: drop(url_lines(dataset)),
     }
     timed = interleaved(contenders, repetitions)
+    what = "against orjson + split + dict"
     return [
-        against("render, URL rows, against orjson + split + dict", timed, "render", "bound", count, URL_BAR),
-        against("body(), URL rows, against orjson + split + dict", timed, "body", "bound", count, URL_BODY_BAR),
+        against(f"render, URL rows, {what}", timed, "render", "bound", count, URL_BAR),
+        against(f"body(), URL rows, {what}", timed, "body", "bound", count, URL_BODY_BAR),
+        against("render, columns image and question, against the same", timed, "columns", "bound", count, COLUMNS_BAR),
+        against("body(), columns, against the same", timed, "columns body", "bound", count, COLUMNS_BODY_BAR),
     ]
 
 
