@@ -31,6 +31,10 @@ _BEGIN = rf"(?:[!#-&)-;=-Z\]-z|-~]|{_WIDE})"
 """How a text begins that no template takes for tags, for a list or for a lettered choice."""
 
 _TEXT, _UNTAGGED = rf"({_BEGIN}[^\x7f]*)", rf"({_BEGIN}[^<\x7f]*)"
+_UNLETTERED = r"(?![A-Z][.):])"
+_CHOICE = rf"({_UNLETTERED}{_BEGIN}[^\x7f]*)"
+"""A choice that does not begin with a letter of its own, as ``A. cat`` does: such letters are left out."""
+
 _SEGMENT, _SOURCE = rf"([ \n]*{_FILLED}[^<]*)", rf"({_FILLED}[^<]*)"
 _INTEGER = "(-?[0-9]+)"
 
@@ -47,6 +51,7 @@ _JSON, _JSON_UNTAGGED = _json(r"[ !#-\[\]-~\x80-\xff]"), _json(r"[ !#-;=-\[\]-~\
 _JSON_FILLED = rf"[!#-;=-\[\]-~]|{_WIDE}"
 _IN_JSON = {
     _TEXT: rf"({_BEGIN}{_JSON})",
+    _CHOICE: rf"({_UNLETTERED}{_BEGIN}{_JSON})",
     _UNTAGGED: rf"({_BEGIN}{_JSON_UNTAGGED})",
     _SEGMENT: rf"((?:{_JSON_FILLED}|(?: |\\n)+(?:{_JSON_FILLED})){_JSON_UNTAGGED})",
     _SOURCE: rf"((?:{_JSON_FILLED}){_JSON_UNTAGGED})",
@@ -102,14 +107,20 @@ class Shape:
         columns: those of a row of this shape.
         tagged: columns that are tagged whatever they hold.
         scanned: whether texts may hold AIS tags.
+        choices: columns that hold a choice each.
 
     Raises:
         Unplannable: a value is of a kind by which templates may decide.
     """
 
-    def __init__(self, columns: Mapping[str, object], tagged: Collection[object], *, scanned: bool) -> None:
+    def __init__(
+        self, columns: Mapping[str, object], tagged: Collection[object], *, scanned: bool, choices: Collection[str] = ()
+    ) -> None:
         self.names = tuple(columns)
-        self._columns = [_column(value, scanned and name in tagged, scanned) for name, value in columns.items()]
+        self._columns = [
+            _choice(value) if name in choices else _column(value, scanned and name in tagged, scanned)
+            for name, value in columns.items()
+        ]
         self._types = tuple([column.type for column in self._columns])
         self._is_text = set(self._types) == {str}
         self._breaks = len(self._types) - 1
@@ -231,12 +242,18 @@ def shape_of(row: Sample, assembly: Assembly | None, config: TaskConfig) -> Shap
     Raises:
         Unplannable: it has none.
     """
-    if choices_in(row.columns).columns:  # their letters depend on their texts
-        raise Unplannable
+    choices = choices_in(row.columns).columns
     template = None if assembly is None else assembly.template
     outright = getattr(template, "column", None)  # of an MMPromptTemplate
     by_rule = {CONTENT, outright, *(config.tagged_columns or ())}
-    return Shape(row.columns, by_rule, scanned=row.scanned)
+    return Shape(row.columns, by_rule, scanned=row.scanned, choices=choices)
+
+
+def _choice(value: object) -> _Column:
+    """Return the kind of a column with one choice."""
+    if type(value) is not str:  # such as a list of all of them
+        raise Unplannable
+    return _Column(str, (_CHOICE,))
 
 
 def _column(value: object, by_rule: bool, scanned: bool) -> _Column:
