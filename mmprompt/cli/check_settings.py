@@ -137,7 +137,7 @@ def _report(arguments: argparse.Namespace) -> type[Report]:
 
 
 def _of_report(arguments: argparse.Namespace) -> str | None:
-    """Return the first given option on the report; None if there is none."""
+    """Return the first option on the report that is given, or None."""
     given = {
         "--output-file": arguments.output_file is not None,
         "--output-format": arguments.output_format != "text",

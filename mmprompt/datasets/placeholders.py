@@ -52,7 +52,7 @@ class MediaQueue:
         """Return the medium that a mark stands for: the next one, or that of its number.
 
         Raises:
-            RowError: there is none.
+            RowError: the row has no such medium.
         """
         sources = self._media.get(modality, ())
         at = self._next.get(modality, 0) if number is None else number - 1

@@ -242,7 +242,7 @@ def task_requests(
 
 
 def require_numbers(workers: int, limit: int | None = None) -> None:
-    """Refuse a number of threads below 1 and a number of rows below 0, and what is no whole number."""
+    """Refuse fewer threads than 1, fewer rows than 0, and other values than whole numbers."""
     if type(workers) is not int or workers < 1:
         raise TaskError(f"workers is {shown(workers)}", "give a whole number from 1")
     if limit is not None and (type(limit) is not int or limit < 0):
