@@ -19,7 +19,7 @@ from mmprompt.media.sandbox.decoders import IsolatedDecoder
 from mmprompt.media.sandbox.jobs import name_of, run_each
 
 WALK_BAR = 1.15
-CHILD_BAR = 0.95
+CHILD_BAR = 0.85
 CHILDREN_BAR = 1.7
 COUNT = 120
 TOGETHER = 16
