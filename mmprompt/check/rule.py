@@ -35,7 +35,7 @@ class Fix(NamedTuple):
 class Hit(NamedTuple):
     """A fault that a rule found. A rule on the whole dataset names its 0-based ``row``.
 
-    ``part`` is the number of the medium that it is on, by which several of one column are told apart. ``left_out``: the
+    ``part`` is the number of the medium, since a column may hold several. ``left_out``: the
     row is not sent, so the finding is an error also where its rule is a warning.
     """
 
