@@ -96,7 +96,7 @@ def drop_last(arguments: argparse.Namespace, dataset: Dataset | None, task: Task
 
 def _named_task(arguments: argparse.Namespace, inputs: Sequence[str]) -> Task:
     from mmprompt.datasets.store_url import as_named  # noqa: PLC0415  # loads with the command
-    from mmprompt.tasks.files import is_task_file  # noqa: PLC0415  # loads with the command
+    from mmprompt.tasks.files import TypedPath, is_task_file  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.load import dataset_task, load_file  # noqa: PLC0415  # loads with the command
 
     options = dataset_options(arguments)
@@ -113,7 +113,7 @@ def _named_task(arguments: argparse.Namespace, inputs: Sequence[str]) -> Task:
         named = None if arguments.dataset is None else {"path": as_named(arguments.dataset), "format": arguments.format}
         if named is not None and arguments.train is not None:
             named["train"] = as_named(arguments.train)
-        return load_file(first, named, _grants(arguments), abbr=arguments.abbr)
+        return load_file(TypedPath(first), named, _grants(arguments), abbr=arguments.abbr)
     if arguments.dataset is not None:
         raise TaskError("--dataset is for a task file", "give the dataset alone, or a task file")
     if arguments.abbr is not None:

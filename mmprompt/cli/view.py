@@ -131,12 +131,15 @@ class _Picked:
 
 def _exhibit(arguments: argparse.Namespace, name: str, journal: str | None = None) -> Exhibit:
     """Return a task, a dataset or a journal as the options say."""
-    from mmprompt.viewer.exhibit import Exhibit  # noqa: PLC0415  # loads with the command
-    from mmprompt.viewer.replies import Replies, is_journal, task_of_journal  # noqa: PLC0415  # loads with the command
+    from mmprompt.viewer.exhibit import Exhibit, journal_exhibit  # noqa: PLC0415  # loads with the command
+    from mmprompt.viewer.replies import Replies, is_journal  # noqa: PLC0415  # loads with the command
 
-    title = os.path.basename(name.rstrip("/"))
     if journal is None and is_journal(name):
-        return Exhibit(title, task_of_journal(name), Replies(name))
+        exhibit = journal_exhibit(name, arguments.dataset)
+        for note in exhibit.notes:
+            say(f"note: {note.finding}")
+        return exhibit
+    title = os.path.basename(name.rstrip("/"))
     task = task_of(arguments, [name])
     tell_format(task.dataset, arguments.format)
     return Exhibit(title, task, None if journal is None else Replies(journal))

@@ -32,6 +32,15 @@ _NO_KEYS = (
 """Strings and comments of TOML, closed or not: what is left has dots in keys, numbers and times only."""
 
 
+class TypedPath(str):
+    """A path that the caller typed: on the command line, or as an argument of a public function.
+
+    Only a file that such a path names is ever executed. A path that stands in a file is a plain ``str``.
+    """
+
+    __slots__ = ()
+
+
 class TaskFile(NamedTuple):
     """The content of a task file, and notes on keys that are not used.
 
@@ -51,9 +60,11 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None, r
 
     ``known`` are the keys of a task, and so the variables that a Python file may set. ``abbr`` chooses among the
     datasets of a runner's config. ``roots`` are folders outside the file's own from which it may take further files.
+    A Python file is executed only if ``path`` is a ``TypedPath``.
 
     Raises:
-        TaskError: the file is missing, of unknown kind or malformed (with its line), or does not hold a mapping.
+        TaskError: the file is missing, of unknown kind or malformed (with its line), or does not hold a mapping. Or it
+            is Python, and the caller did not type its path.
     """
     suffix = os.path.splitext(path)[1].lower()
     yaml = partial(_yaml, abbr=abbr, roots=roots)
@@ -193,6 +204,8 @@ def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:
     from mmprompt.tasks.upstream.dataset_configs import choose_dataset, find_datasets, plain_config, upstream_task  # noqa: PLC0415  # they load with the file
     from mmprompt.tasks.upstream.execute import run_config  # noqa: PLC0415  # loads with the file
 
+    if not isinstance(path, TypedPath):
+        raise TaskError(f"{shown(path)} is Python, and another file names it", "type its path yourself to run it")
     variables, stub_texts = run_config(path)
     datasets = find_datasets(variables)
     own = variables.get("dataset")  # a runner's config may use this name, but only as a loop variable

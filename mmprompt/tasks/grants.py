@@ -23,7 +23,8 @@ _LISTED = 10
 class Grants(NamedTuple):
     """What the command line or the caller allows. The fields are those of ``MediaPolicy``.
 
-    ``decided`` is True if the caller gave a whole policy. The requests of the task file are then ignored.
+    ``decided`` is True if the caller gave a whole policy. The requests of the task file are then ignored. ``within``
+    is the only folder whose files the task may open, where another file, and not the caller, names the task.
     """
 
     preset: str | None = None
@@ -32,6 +33,22 @@ class Grants(NamedTuple):
     allow_domains: tuple[str, ...] = ()
     read_also: tuple[str, ...] = ()
     decided: bool = False
+    within: str | None = None
+
+
+class OutsideError(TaskError):
+    """A file names another one outside the only folder that it may open."""
+
+
+def require_inside(names: Iterable[str], folder: str) -> None:
+    """Refuse files, folders and patterns outside a folder, links followed.
+
+    Raises:
+        OutsideError: one lies outside.
+    """
+    for name in names:
+        if not is_inside(_parent(name) if any(mark in name for mark in "*?[") else name, [folder]):
+            raise OutsideError(f"{shown(name)} lies outside {shown(folder)}", "name it yourself")
 
 
 class _Request(NamedTuple):
@@ -115,10 +132,14 @@ def is_tighter(name: str, value: float | None, most: float | None) -> bool:
 
 def _dataset_folders(named: DatasetSection) -> list[str]:
     """Return the folders of the datasets and of the files that are joined with them."""
+    return [path if os.path.isdir(path) else _parent(path) for path in dataset_paths(named)]
+
+
+def dataset_paths(named: DatasetSection) -> list[str]:
+    """Return the files, folders and patterns of the datasets, and the files that are joined with them."""
     values = [named[key] for key in ("path", "train") if key in named]
     paths = [path for value in values for path in ([value] if isinstance(value, str) else value) if path != "-"]
-    paths += [name.rpartition(":")[0] for name in named.get("join", ())]
-    return [path if os.path.isdir(path) else _parent(path) for path in paths]
+    return paths + [name.rpartition(":")[0] for name in named.get("join", ())]
 
 
 def _parent(path: str) -> str:

@@ -12,8 +12,8 @@ from mmprompt.messages import MODALITIES
 from mmprompt.tasks.config import KEYS, DatasetSection, TaskConfig, task_config
 from mmprompt.tasks.default_prompt import SYSTEM
 from mmprompt.tasks.examples import CountTokens, Encoder, takes_examples, token_counter
-from mmprompt.tasks.files import TaskFile, is_task_file, read_task_file
-from mmprompt.tasks.grants import Grants, folder_notes, granted_config
+from mmprompt.tasks.files import TaskFile, TypedPath, is_task_file, read_task_file
+from mmprompt.tasks.grants import Grants, dataset_paths, folder_notes, granted_config, require_inside
 from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.task import Task
 
@@ -59,7 +59,8 @@ def load_task(
         return _task(TaskFile(task), dataset, "", tokenizer, policy, None)
     if not isinstance(task, (str, os.PathLike)):
         raise TaskError(f"a task is {type(task).__name__}", f"give a mapping, or the name of a task file; {_ROWS}")
-    return load_file(os.fspath(task), dataset, Grants(decided=policy is not None), tokenizer, abbr, policy)
+    path = TypedPath(os.fspath(task))
+    return load_file(path, dataset, Grants(decided=policy is not None), tokenizer, abbr, policy)
 
 
 def load_file(  # noqa: PLR0917  # the arguments of load_task, and one more
@@ -70,7 +71,10 @@ def load_file(  # noqa: PLR0917  # the arguments of load_task, and one more
     abbr: str | None = None,
     policy: MediaPolicy | None = None,
 ) -> Task:
-    """Load a task file or a dataset; see ``load_task``. ``grants`` is what a file of data may use beyond its own."""
+    """Load a task file or a dataset; see ``load_task``. ``grants`` is what a file of data may use beyond its own.
+
+    A Python file is executed only if ``path`` is a ``TypedPath``.
+    """
     if dataset is None and abbr is None and _is_dataset(path):
         try:
             return dataset_task(path, policy=policy)
@@ -110,7 +114,12 @@ def _task(  # noqa: PLR0917  # what the two ways of loading have in common
             named = {"path": named["path"], "join": named["join"]} if "path" in named else {}
         checked = granted_config(checked, named, base, grants)
         notes += [] if grants.decided else folder_notes(named, base)
+    within = None if grants is None else grants.within
+    if within is not None:
+        require_inside(dataset_paths(checked.dataset), within)
     own, train = _open_datasets(checked, layouts=file.rows is None and not file.upstream)
+    if within is not None:  # of folders and patterns too, whose files may be links
+        require_inside([name for opened in (own, train) if opened is not None for name in opened.files], within)
     if file.rows is not None:
         own, train = file.rows.shaped(own, train)
     return Task(checked, own, train, count_tokens=token_counter(tokenizer), notes=notes, policy=policy)

@@ -159,7 +159,7 @@ def task_changes(task: Task, **given: object) -> Changes:
 
 def granted_policy(task: Task, grants: Grants) -> MediaPolicy:
     """Return the policy of a task with what the caller grants; errors as in ``task_policy``."""
-    preset, roots, fetch, domains, formats, _ = grants
+    preset, roots, fetch, domains, formats = grants[:5]
     return task_policy(task, preset=preset, roots=roots, fetch=fetch, allow_domains=domains, read_also=formats)
 
 

@@ -24,6 +24,7 @@ from mmprompt.targets.wire_json import keyed
 from mmprompt.tasks.media import task_changes
 from mmprompt.tasks.prompt_items import plain_prompt
 from mmprompt.tasks.task import Task
+from mmprompt.viewer.journal_task import is_held
 from mmprompt.viewer.medium import Medium, Seconds, medium_of
 from mmprompt.viewer.provenance import Provenance, Span, sample_view
 from mmprompt.viewer.short_json import pretty_json, short_value
@@ -122,6 +123,8 @@ class RowViews:
 
     def view(self, row: Row, seconds: Seconds | None = None) -> RowView:
         """Return the view of a row."""
+        if is_held(self.task):
+            return RowView(row, row if isinstance(row, Sample) else None)
         prepared = self.builders[self.target].prepare(row)
         error = None
         if isinstance(prepared, FailedRow):
@@ -160,8 +163,8 @@ class RowViews:
             "segments": list(self._segments(sample)),
             "requests": [_request_data(request) for request in view.requests],
             "media": [medium.data for medium in view.media],
-            "prompts": [] if view.error else self._prompts(sample),
-            "bodies": {name: self._bodies(name, sample) for name in self.builders},
+            "prompts": [] if view.error or is_held(self.task) else self._prompts(sample),
+            "bodies": {} if is_held(self.task) else {name: self._bodies(name, sample) for name in self.builders},
             "answers": [_plain(self._answers.value(sample, request.turn)) for request in view.requests],
             "choices": list(choices_in(sample.columns).texts),
         }

@@ -141,7 +141,7 @@ class ServedRows:
                     "rows": self.counts.rows,
                     "tiles": tiles_of(self.counts, self._statistics),
                     "plots": plots_of(self.counts, self._statistics),
-                    "findings": self._whole,
+                    "findings": [note.finding._asdict() for note in self.exhibit.notes] + self._whole,
                 }
             ],
             "counts": self.counts.data,

@@ -62,7 +62,8 @@ class Side:
         self._spread()
         for entry in self._index:
             self.counts.add(entry)
-        told = [finding._asdict() for finding in self._whole if finding.row is None]
+        notes = [note.finding for note in self._exhibit.notes]
+        told = [finding._asdict() for finding in (*notes, *self._whole) if finding.row is None]
         head = {
             "title": self.title,
             "rows": len(self._index),

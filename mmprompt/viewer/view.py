@@ -36,6 +36,7 @@ def view_html(
     other: Source | None = None,
     *,
     journal: Path | None = None,
+    dataset: Path | None = None,
     target: str = "vllm",
     policy: MediaPolicy | None = None,
     limit: int | None = None,
@@ -51,10 +52,12 @@ def view_html(
     beside it: ``OUT/assets`` for ``OUT.html``.
 
     Args:
-        source: the task, the dataset, or the journal of a run, whose manifest names the task.
+        source: the task, the dataset, or the journal of a run. The manifest of a journal names its task; what is not
+            data, or does not lie in the folder of the journal, is not opened, and the page says so.
         path: the page to write.
         other: another one, to be compared with it.
         journal: the journal with the replies to ``source``, where that is no journal.
+        dataset: the rows of ``source``, where that is a journal.
         target: the target whose requests are shown first.
         policy: which media may be read; by default those below the dataset's folder, as the task says.
         limit: the most rows to show.
@@ -69,7 +72,7 @@ def view_html(
         TargetError: the target is unknown.
         OSError: the page cannot be written.
     """
-    exhibits = [exhibit_of(source, journal), *([] if other is None else [exhibit_of(other)])]
+    exhibits = [exhibit_of(source, journal, dataset), *([] if other is None else [exhibit_of(other)])]
     choice = Choice(target, policy, limit, None, check, decode, select, workers, fit)
     return write_page(exhibits, os.fspath(path), choice)
 

@@ -19,6 +19,7 @@ from mmprompt.datasets.sample import Row
 from mmprompt.errors.findings import Finding
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.tasks.task import Task
+from mmprompt.viewer.journal_task import is_held
 from mmprompt.viewer.row_view import RowView, RowViews
 
 _KEPT = 1 << 15
@@ -61,7 +62,7 @@ class Choice(NamedTuple):
 def viewed_rows(task: Task, views: RowViews, choice: Choice) -> Iterator[ViewedRow]:
     """Yield the rows of a task, and at the end the findings on the whole dataset."""
     codes = [choice.codes] if isinstance(choice.codes, str) else list(choice.codes)
-    if not choice.check:
+    if not choice.check or is_held(task):
         for number, row in enumerate(_chosen(task, choice)):
             yield ViewedRow(views.view(row), [], _number(row, number))
         return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,9 +21,11 @@ SHAPES = Path(__file__).parent.parent.parent / "fixtures/shapes/task.yaml"
 
 @pytest.fixture(scope="module")
 def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The journal of the built-in model on twelve rows."""
-    path = tmp_path_factory.mktemp("journal") / "shapes.jsonl"
-    assert run_task(SHAPES, "builtin:shapes", path, limit=12).answered == 12
+    """The journal of the built-in model on twelve rows, above the folder of its task."""
+    folder = tmp_path_factory.mktemp("journal")
+    shutil.copytree(SHAPES.parent, folder / "shapes")
+    path = folder / "shapes.jsonl"
+    assert run_task(folder / "shapes" / "task.yaml", "builtin:shapes", path, limit=12).answered == 12
     return path
 
 
@@ -33,6 +37,7 @@ def test_a_journal_finds_its_task_and_shows_replies_with_scores(journal: Path, t
     for entry, row in zip(page.index(), page.rows(), strict=True):
         line = lines[entry["row"]]
         [reply] = row["replies"]
+        assert row["requests"][0]["messages"]
         assert reply["prediction"] == line["prediction"] == entry["prediction"]
         assert entry["score"] == reply["score"] == float(line["prediction"] == line["answer"])
         assert entry["groups"]["category"] in ("shape", "colour")
@@ -43,7 +48,7 @@ def test_a_journal_finds_its_task_and_shows_replies_with_scores(journal: Path, t
     assert any(words.startswith("mean score of 12, 95% 0.") for _, words in page.head["sides"][0]["tiles"])
 
 
-def changed(journal: Path, folder: Path) -> Path:
+def changed(journal: Path) -> Path:
     """Write the journal with the reply of row 4 changed and an error in place of that of row 7."""
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     for line in lines:
@@ -52,9 +57,9 @@ def changed(journal: Path, folder: Path) -> Path:
         if line["row"] == 7:
             del line["prediction"]
             line["error"] = "MM906 the server hung up"
-    other = folder / "other.jsonl"
+    other = journal.parent / "other.jsonl"
     other.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (folder / "other.jsonl.manifest.json").write_text(Path(f"{journal}.manifest.json").read_text())
+    Path(f"{other}.manifest.json").write_text(Path(f"{journal}.manifest.json").read_text())
     return other
 
 
@@ -74,7 +79,7 @@ def test_replies_are_read_when_they_are_shown(journal: Path, tmp_path: Path) -> 
 
 
 def test_two_journals_are_compared_row_by_row(journal: Path, tmp_path: Path) -> None:
-    other = changed(journal, tmp_path)
+    other = changed(journal)
     assert main(["view", str(journal), str(other), "--html", str(tmp_path / "page.html"), "--no-check"]) == 0
     page = OpenedPage(tmp_path / "page.html")
     differ = [a["row"] for a, b in zip(page.index(0), page.index(1), strict=True) if a["prediction"] != b["prediction"]]
@@ -95,14 +100,17 @@ def test_a_journal_is_named_beside_a_task(journal: Path, tmp_path: Path) -> None
     assert [row["replies"][0]["prediction"] for row in OpenedPage(tmp_path / "page.html").rows()]
 
 
-def test_a_journal_whose_rows_had_no_file_says_how_to_name_the_task(tmp_path: Path) -> None:
+def test_a_journal_whose_rows_had_no_file_says_how_to_name_the_task(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     journal = tmp_path / "rows.jsonl"
     run_task(SHAPES, "builtin:shapes", journal, limit=1)
     manifest = Path(f"{journal}.manifest.json")
     facts = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**facts, "task": None, "dataset": {"path": None}}))
-    with pytest.raises(TaskError, match="view TASK --journal"):
-        view_html(journal, tmp_path / "page.html")
+    capsys.readouterr()
+    assert main(["view", str(journal), "-n", "--no-check"]) == 0
+    assert "view TASK --journal" in capsys.readouterr().err
     assert main(["view", str(SHAPES), "--journal", str(journal), "-n", "--no-check"]) == 0
 
 
@@ -148,7 +156,7 @@ def test_a_journal_of_a_split_shows_the_rows_of_all_its_files(tmp_path: Path) ->
 
 
 def test_options_that_no_run_writes_are_passed_over(journal: Path, tmp_path: Path) -> None:
-    other = changed(journal, tmp_path)
+    other = changed(journal)
     manifest = Path(f"{other}.manifest.json")
     facts = json.loads(manifest.read_text())
     facts["dataset"]["read"] = {
@@ -174,3 +182,105 @@ def test_the_answers_that_a_run_took_from_its_chats_are_not_shown_as_sent(
     shown = capsys.readouterr().out
     assert "answer  circle" in shown
     assert "assistant" not in shown
+
+
+SECRET = "the neighbour's secret"
+
+
+def manifest_of(journal: Path, **facts: object) -> None:
+    """Lay a manifest beside a journal that has one line."""
+    line = {"row": 0, "id": "q-1", "prediction": "circle", "answer": "circle", "choices": ["circle", "star"]}
+    journal.write_text(json.dumps(line) + "\n")
+    Path(f"{journal}.manifest.json").write_text(json.dumps({"version": 1, **facts}))
+
+
+def neighbour(folder: Path) -> Path:
+    """Return a dataset beside the folder of the journal."""
+    folder.mkdir()
+    (folder / "rows.jsonl").write_text(json.dumps({"id": "q-1", "question": SECRET, "answer": "circle"}) + "\n")
+    (folder / "task.yaml").write_text("dataset: rows.jsonl\n")
+    return folder / "rows.jsonl"
+
+
+def opening(way: str, rows: Path, mine: Path) -> dict[str, object]:
+    """Return the facts of a manifest that names the rows of another folder in one of the ways that there are."""
+    if way == "dataset":
+        return {"dataset": {"path": str(rows)}}
+    if way == "read.path":
+        return {"dataset": {"path": "own.jsonl", "read": {"path": [str(rows)]}}}
+    if way == "pattern":
+        return {"dataset": {"path": "own.jsonl", "read": {"path": [f"{rows.parent}/*.jsonl"]}}}
+    if way == "join":
+        return {"dataset": {"path": str(mine / "own.jsonl"), "read": {"join": [f"{rows}:id"]}}}
+    if way == "task":
+        return {"task": str(rows.parent / "task.yaml")}
+    if way == "task of the folder":
+        (mine / "task.yaml").write_text(json.dumps({"dataset": os.path.relpath(rows, mine)}))
+        return {"task": str(mine / "task.yaml")}
+    if way == "rows for the task":
+        (mine / "task.yaml").write_text(json.dumps({"dataset": "own.jsonl"}))
+        return {"task": "task.yaml", "dataset": {"path": str(rows)}}
+    if way == "relative":
+        return {"dataset": {"path": os.path.relpath(rows, mine)}}
+    (mine / "linked").mkdir()
+    (mine / "linked" / "rows.jsonl").symlink_to(rows)
+    return {"dataset": {"path": {"link": "linked/rows.jsonl", "folder of links": "linked"}[way]}}
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "dataset", "read.path", "pattern", "join", "task", "task of the folder", "rows for the task", "relative",
+        "link", "folder of links",
+    ],
+)  # fmt: skip
+def test_a_manifest_opens_nothing_outside_its_folder(
+    way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, mine = neighbour(tmp_path / "theirs"), tmp_path / "mine"
+    mine.mkdir()
+    (mine / "own.jsonl").write_text(json.dumps({"id": "q-1", "question": "Which shape?"}) + "\n")
+    journal = mine / "run.jsonl"
+    manifest_of(journal, **opening(way, rows, mine))
+    assert main(["view", str(journal), "--html", str(mine / "page.html")]) == 0
+    page = OpenedPage(mine / "page.html")
+    assert SECRET not in json.dumps([page.head, page.index(), page.rows()])
+    [row], [finding] = page.rows(), page.head["sides"][0]["findings"]
+    assert row["replies"][0]["prediction"] == "circle"
+    assert row["requests"] == []
+    assert finding["code"] == "MM206"
+    assert "pass --dataset" in finding["hint"] or "mmprompt view" in finding["hint"]
+    assert finding["hint"] in capsys.readouterr().err
+
+
+def test_the_caller_names_the_rows_of_a_journal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, mine = neighbour(tmp_path / "theirs"), tmp_path / "mine"
+    mine.mkdir()
+    manifest_of(mine / "run.jsonl", dataset={"path": str(rows), "read": {"map_columns": {"question": "question"}}})
+    assert main(["view", str(mine / "run.jsonl"), "-n", "--dataset", str(rows)]) == 0
+    assert SECRET in capsys.readouterr().out
+    view_html(mine / "run.jsonl", mine / "page.html", dataset=rows)
+    assert OpenedPage(mine / "page.html").rows()[0]["replies"][0]["prediction"] == "circle"
+    with pytest.raises(TaskError, match="this is none"):
+        view_html(rows, mine / "page.html", dataset=rows)
+
+
+def test_rows_of_a_journal_alone_keep_their_numbers(tmp_path: Path) -> None:
+    journal = tmp_path / "run.jsonl"
+    manifest_of(journal)
+    lines = [{"row": row, "id": f"q-{row}", "prediction": "a", "answer": "a"} for row in (7, 2, 7, 900)]
+    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    view_html(journal, tmp_path / "page.html")
+    page = OpenedPage(tmp_path / "page.html")
+    assert [(entry["row"], entry["id"], entry["score"]) for entry in page.index()] == [
+        (2, "q-2", 1.0), (7, "q-7", 1.0), (900, "q-900", 1.0),
+    ]  # fmt: skip
+
+
+def test_a_dataset_whose_first_line_is_no_reply_is_no_journal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = neighbour(tmp_path / "theirs")
+    Path(f"{rows}.manifest.json").write_text(json.dumps({"version": 1, "task": "helpers.py"}))
+    assert main(["view", str(rows), "-n"]) == 0
+    assert SECRET in capsys.readouterr().out

@@ -12,7 +12,7 @@ from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.request import Request
 from mmprompt.targets.exact_json import dumps
 from mmprompt.targets.limits import require_chat_target
-from mmprompt.tasks.files import is_task_file
+from mmprompt.tasks.files import TypedPath, is_task_file
 from mmprompt.tasks.grants import Grants
 from mmprompt.tasks.load import load_file
 from mmprompt.tasks.media import task_policy
@@ -44,7 +44,7 @@ def open_task(
 
     ``dataset`` replaces the rows that the task file names, ``train`` its examples. ``roots`` are folders that the
     task file may name for its media; ``grants``, in place of it, is all that the task file may name. ``abbr`` chooses
-    one of the datasets of a runner's config.
+    one of the datasets of a runner's config. A Python task is executed: ``path`` is what the caller typed.
 
     Raises:
         MMPromptError: the file cannot be read, or ``path`` is a dataset and ``dataset`` is given too.
@@ -52,7 +52,7 @@ def open_task(
     given = {name: value for name, value in (("path", dataset), ("train", train)) if value is not None}
     if given and not is_task_file(path):
         raise TaskError("dataset and train are for a task file", "give the dataset alone, or a task file")
-    return load_file(path, given or None, grants or Grants(roots=tuple(roots)), abbr=abbr)
+    return load_file(TypedPath(path), given or None, grants or Grants(roots=tuple(roots)), abbr=abbr)
 
 
 def task_requests(
