@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from pathlib import PurePath
 from typing import NamedTuple
 
 from mmprompt.check.selection import covers, known_prefix
-from mmprompt.errors import TaskError, Where, nearest, shown
+from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.errors.findings import Finding
+from mmprompt.tasks.files import read_toml
 
 _LISTS = ("select", "ignore", "extend-select")
 _TEXTS = ("target", "baseline")
@@ -36,9 +36,13 @@ class IgnoredCodes(NamedTuple):
 
 
 class Configuration(NamedTuple):
-    """The settings of a project. ``root`` is its folder; ``baseline`` begins there."""
+    """The settings of a project. ``root`` is its folder; ``baseline`` begins there.
+
+    ``rules`` are the keys that choose what is found and told.
+    """
 
     root: str = ""
+    rules: Sequence[str] = ()
     select: Sequence[str] = ()
     ignore: Sequence[str] = ()
     extend_select: Sequence[str] = ()
@@ -46,6 +50,26 @@ class Configuration(NamedTuple):
     baseline: str | None = None
     workers: int | None = None
     ignored: Sequence[IgnoredCodes] = ()
+
+    @property
+    def file(self) -> str:
+        """The file that holds the settings."""
+        return os.path.join(self.root, "pyproject.toml")
+
+    def lies_with(self, paths: Iterable[str]) -> bool:
+        """Return whether one of the paths lies in the project's folder or below it: the file may be a stranger's."""
+        return any(_is_below(path, self.root) for path in paths)
+
+    def own_baseline(self) -> str | None:
+        """Return the baseline.
+
+        Raises:
+            TaskError: it lies outside the project's folder, which takes the caller's word.
+        """
+        if self.baseline is not None and not _is_below(self.baseline, self.root):
+            what = f"the baseline {shown(os.path.relpath(self.baseline, self.root))} lies outside this folder"
+            raise TaskError(what, "name it with --baseline FILE").located(file=self.file)
+        return self.baseline
 
     def hides(self, finding: Finding) -> bool:
         """Return whether ``[tool.mmprompt.ignore]`` names the finding."""
@@ -62,12 +86,12 @@ def project_configuration(folder: str = "") -> Configuration:
         TaskError: its ``pyproject.toml`` is malformed, or a setting is unknown or of the wrong type.
     """
     for path in _project_files(os.path.abspath(folder)):
-        section = _section(path)
-        if section is not None:
-            try:
+        try:
+            section = _section(path)
+            if section is not None:
                 return _configuration(section, os.path.dirname(path))
-            except TaskError as error:
-                raise error.located(file=path) from None
+        except TaskError as error:
+            raise error.located(file=path) from None
     return Configuration()
 
 
@@ -83,15 +107,16 @@ def _project_files(folder: str) -> Iterator[str]:
 
 
 def _section(path: str) -> Mapping[str, object] | None:
-    toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    try:
-        with open(path, "rb") as file:
-            section = toml.load(file).get("tool", {}).get("mmprompt")
-    except (ValueError, RecursionError) as error:
-        raise TaskError(f"malformed TOML: {error}", "correct the text there", Where(path)) from None
-    if section is not None and not isinstance(section, dict):
-        raise TaskError("tool.mmprompt is not a table", "write [tool.mmprompt]", Where(path))
-    return section
+    """Return the table ``[tool.mmprompt]`` of a file; None if it has none."""
+    table: Mapping[str, object] = read_toml(path)
+    for place in ("tool", "tool.mmprompt"):
+        below = table.get(place.removeprefix("tool."))
+        if below is None:
+            return None
+        if not isinstance(below, dict):
+            raise TaskError(f"{place} is not a table", "write [tool.mmprompt]")
+        table = below
+    return table
 
 
 def _configuration(section: Mapping[str, object], root: str) -> Configuration:
@@ -109,6 +134,7 @@ def _configuration(section: Mapping[str, object], root: str) -> Configuration:
         raise TaskError(f"workers is {shown(workers)}", "give a whole number from 1")
     return Configuration(
         root,
+        rules=[key for key in section if key not in _NUMBERS],
         select=lists["select"],
         ignore=lists["ignore"],
         extend_select=lists["extend-select"],
@@ -132,3 +158,8 @@ def _codes(key: str, value: object) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise TaskError(f"{key} is {shown(value)}", 'give a list of codes: ["MM204"]')
     return [known_prefix(code) for code in value]
+
+
+def _is_below(path: str, folder: str) -> bool:
+    """Return whether a path leads to a place in a folder or below it, links followed. One with a NUL leads nowhere."""
+    return "\0" not in path and PurePath(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))

@@ -115,6 +115,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     check_engine_options(arguments)
     settings = CheckSettings.of(arguments)
+    project = settings.configuration
+    if project.rules and project.lies_with(arguments.input):
+        say(f"mmprompt: {project.file}, which lies with the data, chose the rules: {', '.join(project.rules)}")
     command = Run(arguments, settings)
     summary = command.check()
     if arguments.diff:

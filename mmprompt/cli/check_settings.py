@@ -62,7 +62,7 @@ class CheckSettings(NamedTuple):
         if (arguments.output is not None or arguments.unsafe_fixes) and not (arguments.fix or arguments.diff):
             given_option = "--unsafe-fixes" if arguments.output is None else "-o"
             raise TaskError(f"{given_option} is for --fix", "give both; --output-file names the report")
-        baseline = arguments.baseline or project.baseline
+        baseline = arguments.baseline or project.own_baseline()
         if arguments.write_baseline and baseline is None:
             raise TaskError("--write-baseline has no file", "name it with --baseline FILE")
         if arguments.write_baseline and arguments.diff:

@@ -176,7 +176,7 @@ class Run:
             )
         except TargetError as error:
             named = arguments.target is not None or settings.target is None
-            file = None if named else os.path.join(settings.configuration.root, "pyproject.toml")
+            file = None if named else settings.configuration.file
             raise error.located(file=file) from None
 
 

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from mmprompt.errors import TaskError, malformed, shown
 from mmprompt.errors.findings import Note
@@ -18,6 +18,8 @@ from mmprompt.tasks.section_values import ConfigValue
 
 if TYPE_CHECKING:
     from mmprompt.tasks.upstream.shaped_rows import UpstreamRows
+
+_T = TypeVar("_T")
 
 _HINT = "correct the text there"
 _LARGEST = 1 << 20
@@ -74,8 +76,30 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None, r
     if suffix not in readers and os.path.exists(path):
         hint = f"give {', '.join(readers)}"
         raise TaskError(f"{shown(path)} is not a task file: unknown suffix {shown(suffix)}", hint)
+    value = _read(path, readers.get(suffix, _text))
+    if isinstance(value, TaskFile):
+        return value
+    if not isinstance(value, Mapping):
+        found = "nothing" if value is None else "a list" if isinstance(value, list) else type(value).__name__
+        rows = "give rows as JSON or CSV; for a task " if isinstance(value, list) else ""
+        raise TaskError(f"{shown(path)} holds {found}", f"{rows}write a mapping of {', '.join(known)}")
+    _check_numbers(value)
+    return TaskFile(value, is_data=True)
+
+
+def read_toml(path: str) -> Mapping[str, ConfigValue]:
+    """Return the content of a TOML file, such as ``pyproject.toml``; the limits of task files hold for it.
+
+    Raises:
+        TaskError: the file is missing, too large or malformed.
+    """
+    return _read(path, _toml)
+
+
+def _read(path: str, reader: Callable[[str], _T]) -> _T:
+    """Return what a reader makes of a file. What the system and the decoding raise becomes a TaskError."""
     try:
-        value = readers.get(suffix, _text)(path)
+        return reader(path)
     except FileNotFoundError:
         from mmprompt.datasets.dataset_file import path_hint  # noqa: PLC0415  # only for a fault
 
@@ -86,14 +110,6 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None, r
         raise TaskError(f"{shown(path)} is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
     except RecursionError:
         raise TaskError(f"{shown(path)} is nested too deeply", "flatten it") from None
-    if isinstance(value, TaskFile):
-        return value
-    if not isinstance(value, Mapping):
-        found = "nothing" if value is None else "a list" if isinstance(value, list) else type(value).__name__
-        rows = "give rows as JSON or CSV; for a task " if isinstance(value, list) else ""
-        raise TaskError(f"{shown(path)} holds {found}", f"{rows}write a mapping of {', '.join(known)}")
-    _check_numbers(value)
-    return TaskFile(value, is_data=True)
 
 
 def is_task_file(path: str) -> bool:
@@ -119,7 +135,8 @@ def _text(path: str) -> str:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise TaskError(
-            "a task file is at most 1 MiB, and this is larger", "put the rows into a file of their own (dataset.path)"
+            "a file of settings is at most 1 MiB, and this is larger",
+            "put rows into a file of their own (dataset.path)",
         )
     return data.decode("utf-8-sig")
 
@@ -139,7 +156,7 @@ def _yaml(path: str, *, abbr: str | None, roots: Sequence[str]) -> ConfigValue |
     return TaskFile(upstream.config, upstream.notes, upstream=True, is_data=True, rows=upstream.rows)
 
 
-def _toml(path: str) -> ConfigValue:
+def _toml(path: str) -> Mapping[str, ConfigValue]:
     if sys.version_info >= (3, 11):
         import tomllib  # noqa: PLC0415  # only where a TOML file is read
     else:
