@@ -34,7 +34,7 @@ _DRAIN = 10.0
 """Seconds in which the body of a request that was refused is read to its end."""
 
 _HOSTS = ("127.0.0.1", "localhost")
-"""What a client calls this machine. A page that makes its own name lead here is refused."""
+"""What a client calls this machine. A page that makes its own name lead here is refused, and one of another origin."""
 
 _DIGITS = 12
 _OWN_KEYS = ("messages", "model", "stream", "stream_options", "n")
@@ -143,8 +143,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, path: str, make: Callable[[bytes], _Json | bytes]) -> None:
         """Send what ``make`` returns for the body of a request to ``path``, or an error."""
         try:
+            self._check_sender()
             body = self._body()
-            self._check_address(path)
+            self._check_path(path)
             answer = make(body)
         except _RefusedError as refusal:
             self.send_error(refusal.status, str(refusal), refusal.code)
@@ -179,10 +180,16 @@ class _Handler(BaseHTTPRequestHandler):
             while time.monotonic() < end and self.rfile.read1(1 << 16):
                 pass
 
-    def _check_address(self, path: str) -> None:
-        """Refuse a request to another host or path."""
-        if self.headers.get("Host", "").partition(":")[0] not in _HOSTS:
-            raise _RefusedError(403, f"the Host header is {shown(self.headers.get('Host'))}; ask {self.server.url}")
+    def _check_sender(self) -> None:
+        """Refuse a request to another host, and one from a page of another origin; its body is not read yet."""
+        url, host, origin = self.server.url, self.headers.get("Host", ""), self.headers.get("Origin")
+        if host.partition(":")[0] not in _HOSTS:
+            raise _RefusedError(403, f"the Host header is {shown(host)}; ask {url}")
+        if origin is not None and origin not in [f"http://{name}:{self.server.server_port}" for name in _HOSTS]:
+            raise _RefusedError(403, f"the Origin header is {shown(origin)}; ask {url} from a program, not from a page")
+
+    def _check_path(self, path: str) -> None:
+        """Refuse a request to another path."""
         if self.path.partition("?")[0] != path:
             raise _RefusedError(404, f"{self.command} {shown(self.path)} is unknown; ask below {self.server.url}")
 

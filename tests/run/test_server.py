@@ -184,6 +184,26 @@ def test_a_page_whose_name_leads_here_is_refused(shapes: ModelServer, host: str)
     assert (status, b"builtin:shapes" in text) == (403, False)
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Host: evil.example",
+        *[f"Host: localhost\r\nOrigin: {o}" for o in ("https://evil.example", "null", "http://localhost:1", "")],
+    ],
+)
+def test_a_page_is_refused_before_a_body_is_read(shapes: ModelServer, header: str) -> None:
+    with socket.create_connection(("127.0.0.1", shapes.server_port), timeout=5) as page:
+        page.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{header}\r\nContent-Length: 1000\r\n\r\n".encode())
+        answer = page.makefile("rb").read()  # to the end: the server waits for nothing and closes
+    assert answer.startswith(b"HTTP/1.1 403 ")
+    assert b"; ask " in answer
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_a_request_from_the_servers_own_address_is_answered(shapes: ModelServer, name: str) -> None:
+    assert ask(shapes, chat(), Origin=f"http://{name}:{shapes.server_port}")[0] == 200
+
+
 def test_a_body_has_a_length_and_a_bound(shapes: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONGEST_BODY", 1000)
     assert ask(shapes, b"x" * 20_000_000)[0] == 413  # more than the buffers of a connection hold
