@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, cast
 
 from mmprompt.cli import OK, say
 from mmprompt.cli.task_options import port
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from mmprompt.cli import Commands
     from mmprompt.run.server import ServedModel
 
@@ -47,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         MMPromptError: the model cannot be loaded, or the port cannot be used.
     """
+    from mmprompt.run.interruption import ended_by_signals  # noqa: PLC0415  # loads with the command
     from mmprompt.run.models import model_here  # noqa: PLC0415  # loads with the command
     from mmprompt.run.server import ModelServer  # noqa: PLC0415  # loads with the command
 
@@ -54,26 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
         closing(cast("ServedModel", model_here(arguments.model))) as model,
         ModelServer(model, arguments.port) as server,
         suppress(KeyboardInterrupt),
-        _ended_by_sigterm(),
+        ended_by_signals(),
     ):
         print(server.url, flush=True)  # noqa: T201  # the answer goes to standard output
         say(f"mmprompt: {model.name} is served; Ctrl-C ends it")
         server.serve_forever()
     return OK
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the block as Ctrl-C does."""
-
-    def end(_: int, __: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():  # only that one gets signals
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import ExitStack, closing
+from contextlib import closing, suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -162,22 +162,22 @@ def _page(arguments: argparse.Namespace) -> int:
 
 
 def _serve(arguments: argparse.Namespace) -> int:
+    from mmprompt.run.interruption import ended_by_signals  # noqa: PLC0415  # loads with the command
     from mmprompt.viewer.served_rows import ServedRows  # noqa: PLC0415  # loads with the command
     from mmprompt.viewer.server import PageServer  # noqa: PLC0415  # loads with the command
 
     exhibit = _exhibit(arguments, arguments.input, arguments.journal)
-    with closing(ServedRows(exhibit, _choice(arguments, exhibit.task))) as rows, ExitStack() as stack:
+    choice = _choice(arguments, exhibit.task)
+    with suppress(KeyboardInterrupt), ended_by_signals(), closing(ServedRows(exhibit, choice)) as rows:
         try:
-            server = stack.enter_context(PageServer(rows, arguments.port))
+            server = PageServer(rows, arguments.port)
         except OSError as error:
             what = f"port {arguments.port} cannot be used ({error.strerror})"
             raise TaskError(what, "give another with --port, or leave it out for a free one") from None
-        print(server.address, flush=True)  # noqa: T201  # the answer goes to standard output
-        say("mmprompt: open this address in a browser; ^C ends")
-        try:
+        with server:
+            print(server.address, flush=True)  # noqa: T201  # the answer goes to standard output
+            say("mmprompt: open this address in a browser; ^C ends")
             server.serve_forever()
-        except KeyboardInterrupt:
-            return OK
     return OK
 
 

@@ -1,10 +1,14 @@
-"""What ``^C`` does while a run asks: the first lets what is in flight end, the second stops at once."""
+"""What ``^C`` does while a run asks: the first lets what is in flight end, the second stops at once.
+
+A server has nothing in flight to wait for: ``^C``, ``SIGTERM`` and ``SIGHUP`` end it alike.
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 
@@ -50,3 +54,23 @@ class Interruption:
             self.stop()
         if self._on_first is not None:
             self._on_first()
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let ``SIGTERM`` and ``SIGHUP`` end the block as ``^C`` does, so that it removes its files and processes.
+
+    One that the caller handles or ignores, as ``nohup`` does, stays as it is.
+    """
+    if threading.current_thread() is not threading.main_thread():  # only that one gets signals
+        yield
+        return
+    ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ours = [end for end in ends if signal.getsignal(end) is signal.SIG_DFL]
+    for end in ours:
+        signal.signal(end, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for end in ours:
+            signal.signal(end, signal.SIG_DFL)

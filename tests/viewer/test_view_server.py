@@ -113,14 +113,16 @@ def test_only_those_who_know_the_token_and_the_address_are_answered(server: Page
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
-def test_the_command_prints_its_address_and_ends_when_it_is_interrupted(
-    tour: Path, interrupted_environment: dict[str, str]
+@pytest.mark.parametrize("end", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_the_command_prints_its_address_and_leaves_nothing_when_it_is_ended(
+    tour: Path, interrupted_environment: dict[str, str], tmp_path: Path, end: str
 ) -> None:
     # a shell that started the tests in the background made them deaf to SIGINT
     hear = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
     command = [sys.executable, "-m", "mmprompt", "view", str(tour / "tour.jsonl"), "--serve", "--no-check"]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, env=interrupted_environment, text=True, **streams, **hear) as process:
+    environment = {**interrupted_environment, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, env=environment, text=True, **streams, **hear) as process:
         try:
             assert process.stdout
             url = urlsplit(process.stdout.readline().strip())
@@ -128,7 +130,9 @@ def test_the_command_prints_its_address_and_ends_when_it_is_interrupted(
                 connection.request("GET", url.path)
                 with connection.getresponse() as page:
                     assert "<h1>tour.jsonl</h1>" in page.read().decode()
-            process.send_signal(signal.SIGINT)
+            assert list(tmp_path.glob("mmprompt-view-*"))
+            process.send_signal(signal.Signals[end])
             assert process.wait(30) == 0
         finally:
             process.kill()
+    assert list(tmp_path.iterdir()) == []
