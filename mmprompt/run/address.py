@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
-from mmprompt.errors import ServerError, shown
+from mmprompt.errors import ServerError
 from mmprompt.media.sources import in_short
 
 BASE_URL = "MMPROMPT_BASE_URL"
@@ -96,6 +96,8 @@ OWN_KEY = "MMPROMPT_API_KEY"
 _OPENAI_HOST = "api.openai.com"
 _NOT_CARRIED = "holds characters that an HTTP header cannot carry"
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
+_HIDDEN = "<hidden>"
 _CLIENTS_OWN = ("connection", "content-encoding", "content-length", "content-type", "host", "transfer-encoding")
 
 
@@ -130,10 +132,10 @@ def key_for(base_url: str, variable: str | None = None, environ: Mapping[str, st
     key = _key_in(name, environ)
     if not key:
         if variable:
-            raise ServerError(f"the environment variable {shown(variable)} is not set", "set it to the server's key")
+            raise _unset(variable, "set it to the server's key")
         return None
     if not (key.isascii() and key.isprintable() and " " not in key):
-        raise ServerError(f"{name} {_NOT_CARRIED}", "set it to the key alone, in ASCII")
+        raise ServerError(f"{_named(name)} {_NOT_CARRIED}", "set it to the key alone, in ASCII")
     return key
 
 
@@ -147,15 +149,14 @@ def header_values(given: Iterable[str], environ: Mapping[str, str] | None = None
     for text in given:
         name, _, variable = text.partition("=")
         if not (_HEADER.fullmatch(name) and variable):
-            raise ServerError(f"the header {shown(text)} is not NAME=VARIABLE", "write --header X-Team=TEAM")
+            raise ServerError("a header is not NAME=VARIABLE", "write --header X-Team=TEAM")
         if name.lower() in _CLIENTS_OWN:
             raise ServerError(f"the header {name} is not an option", "leave it out: the client sets it")
         value = _key_in(variable, environ)
         if not value:
-            what = f"the environment variable {shown(variable)} is not set"
-            raise ServerError(what, f"set it to the value of the header {name}")
+            raise _unset(variable, f"set it to the value of the header {name}")
         if not (value.isascii() and value.isprintable()):
-            raise ServerError(f"{shown(variable)} {_NOT_CARRIED}", "set it to ASCII text on one line")
+            raise ServerError(f"{_named(variable)} {_NOT_CARRIED}", "set it to ASCII text on one line")
         headers[name] = value
     return headers
 
@@ -163,3 +164,17 @@ def header_values(given: Iterable[str], environ: Mapping[str, str] | None = None
 def _key_in(name: str, environ: Mapping[str, str] | None) -> Key:
     """Return the key in a variable. It is a ``Key`` at once, so no traceback can show it as plain text."""
     return Key((os.environ if environ is None else environ).get(name, "").strip())
+
+
+def _unset(variable: str, hint: str) -> ServerError:
+    """Return the error of a variable that is not set; who typed the key in its place is told what to give."""
+    name = _named(variable)
+    give = (
+        hint if name != _HIDDEN else "set a variable such as TEAM_KEY to it, and give that name"
+    )
+    return ServerError(f"the environment variable {name} is not set", give)
+
+
+def _named(variable: str) -> str:
+    """Return the name of a variable for a message. What does not look like one may be the key itself."""
+    return f"'{variable}'" if _VARIABLE.fullmatch(variable) else _HIDDEN

@@ -160,6 +160,7 @@ def planned_run(
     scorer_of(plan.scorer)
     _require_numbers(settings)
     settings = settings._replace(options={**_stop_tokens(task, model.target), **settings.options})
+    base_url = getattr(model, "base_url", None)  # of a server; other models have none, and get no headers
     manifest = manifest_of(
         task,
         path=plan.task_path,
@@ -169,8 +170,8 @@ def planned_run(
         scorer=task.config.scorer if plan.scorer is None else name_of(plan.scorer),
         limit=settings.limit,
         repeats=settings.repeats,
-        headers=dict(item.split("=", 1) for item in plan.headers),
-        base_url=getattr(model, "base_url", None),  # of a server; other models have none
+        headers=dict(item.split("=", 1) for item in plan.headers) if base_url else {},
+        base_url=base_url,
     )
     return journal, settings, manifest
 
