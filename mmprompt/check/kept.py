@@ -11,6 +11,7 @@ FORMAT = 1
 """SQLite's number for what stands in them: one more with each change of what is kept, here or in its JSON."""
 
 SCHEMA = f"""
+BEGIN;
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {FORMAT};
 CREATE TABLE IF NOT EXISTS findings (row INTEGER, code TEXT, data TEXT);
@@ -28,6 +29,7 @@ CREATE TABLE IF NOT EXISTS fixes (row INTEGER, file TEXT, line INTEGER, code TEX
     safe INTEGER, old TEXT);
 CREATE TABLE IF NOT EXISTS progress (signature TEXT, items INTEGER, rows INTEGER, finished INTEGER, codes TEXT,
     shared TEXT);
+COMMIT;
 """
 
 

@@ -64,7 +64,8 @@ class Store:
             if self._temporary:
                 self._database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
             try:
-                self._database.executescript(SCHEMA)
+                if self._database.execute("PRAGMA user_version").fetchone() != (FORMAT,):
+                    self._database.executescript(SCHEMA)  # not again: a store that is only read keeps its bytes
                 self._go_on(signature)
             except BaseException:
                 self._database.close()

@@ -126,6 +126,9 @@ def reports_of(  # noqa: PLR0917  # what a run in shards has
     done = {number: report for number in specs if (report := folder.report(number)) is not None}
     if done:
         say(f"mmprompt: going on: {len(done)} of {len(specs)} shards were done before")
+    changed = sum(number not in done and folder.has_report(number) for number in specs)
+    if changed:
+        say(f"mmprompt: shards done again, because their files have changed: {changed}")
     left = [spec for number, spec in specs.items() if number not in done]
 
     def every() -> Generator[Report, None, None]:

@@ -169,9 +169,7 @@ def _key_in(name: str, environ: Mapping[str, str] | None) -> Key:
 def _unset(variable: str, hint: str) -> ServerError:
     """Return the error of a variable that is not set; who typed the key in its place is told what to give."""
     name = _named(variable)
-    give = (
-        hint if name != _HIDDEN else "set a variable such as TEAM_KEY to it, and give that name"
-    )
+    give = hint if name != _HIDDEN else "set a variable such as TEAM_KEY to it, and give that name"
     return ServerError(f"the environment variable {name} is not set", give)
 
 

@@ -68,7 +68,7 @@ def merge_rendered(
         on_note: receives what is accepted but odd.
 
     Raises:
-        TaskError: a shard is not done.
+        TaskError: a shard is not done, or its files are not those of its report.
         MMPromptError: the error that ended the reading of the dataset.
     """
     if not specs:
@@ -80,7 +80,7 @@ def merge_rendered(
         for spec in specs:
             report = folder.report(spec.number)
             if report is None:
-                what = f"shard {spec.number} in {shown(folder.path)} is not done"
+                what = f"shard {spec.number} in {shown(folder.path)} is not done, or its files have changed since"
                 raise TaskError(what, f"run render_shard(specs[{spec.number}]) again")
             merge.add(report, writer)
         repeated = merge.finish(

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from typing import Any, BinaryIO
 
 from mmprompt._version import __version__
@@ -15,6 +16,7 @@ from mmprompt.errors import TaskError, shown
 
 VERSION = 1
 _PLAN = "plan.json"
+_BLOCK = 1 << 20
 
 
 class WorkFolder:
@@ -61,23 +63,34 @@ class WorkFolder:
             yield path
 
     def report(self, number: int) -> dict[str, Any] | None:
-        """Return the report of a shard, if the shard is done and its files are as long as they were."""
+        """Return the report of a shard, if the shard is done and its files hold the bytes that they held then."""
         try:
             with open(self.file(number, "report"), encoding="utf-8") as file:
                 report: dict[str, Any] = json.load(file)
-            sizes = report["files"]
-            right = all(os.path.getsize(self.file(number, kind)) == size for kind, size in sizes.items())
+            right = all(self._content(number, kind) == content for kind, content in report["files"].items())
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
         return report if right else None
 
+    def has_report(self, number: int) -> bool:
+        """Return whether a shard has a report, right or not."""
+        return os.path.exists(self.file(number, "report"))
+
     def save_report(self, number: int, report: Mapping[str, Any], kinds: Sequence[str]) -> dict[str, Any]:
         """Write the report of a shard whose files ``kinds`` are complete, and return it."""
-        sizes = {kind: os.path.getsize(self.file(number, kind)) for kind in kinds}
-        full = {**report, "number": number, "files": sizes}
+        contents = {kind: self._content(number, kind) for kind in kinds}
+        full = {**report, "number": number, "files": contents}
         with self.written(number, "report") as file:
             file.write(json.dumps(full).encode())
         return full
+
+    def _content(self, number: int, kind: str) -> list[Any]:
+        """Return the size and the SHA-256 of a file of a shard."""
+        with self.opened(number, kind) as file:
+            digest = sha256()
+            while block := file.read(_BLOCK):
+                digest.update(block)
+            return [file.tell(), digest.hexdigest()]
 
     def begin(self, about: Mapping[str, Any], shards: Sequence[Shard]) -> None:
         """Make the folder, and write down what the run is about."""

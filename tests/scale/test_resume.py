@@ -9,13 +9,20 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from command_line import run_here
 
+from mmprompt import load_task
+from mmprompt.check.store import Store
 from mmprompt.errors import TaskError
+from mmprompt.render.renderer import Renderer
+from mmprompt.scale import merge_rendered, render_shard, render_specs
 from mmprompt.scale.local import run_local
+from mmprompt.scale.plan import plan_shards
+from mmprompt.scale.shard_check import CheckMerge, CheckSpec, check_shard
 from mmprompt.scale.work_folder import WorkFolder
 
 ROWS, EACH = 3000, 150
@@ -41,12 +48,14 @@ def engine(*options: str) -> list[str]:
     return ["--engine", "local", "--workers", "2", "--rows-per-shard", str(EACH), *options]
 
 
-def killed_after(command: list[str], folder: Path, shards: int, seconds: float) -> None:
-    """Kill the command some time after so many shards are done."""
+def killed_after(command: list[str], folder: Path, shards: int, seconds: float, names: str = "*") -> None:
+    """Kill the command some time after so many shards with such names are done."""
     with subprocess.Popen([sys.executable, "-m", "mmprompt", *command], stderr=subprocess.PIPE) as process:
         try:
             end = time.monotonic() + 60
-            while len(list(folder.glob("*.report"))) < shards and process.poll() is None and time.monotonic() < end:
+            while (
+                len(list(folder.glob(f"{names}.report"))) < shards and process.poll() is None and time.monotonic() < end
+            ):
                 time.sleep(0.005)
             time.sleep(seconds)
         finally:
@@ -77,6 +86,59 @@ def test_a_run_killed_at_random_moments_goes_on(dataset: Path, tmp_path: Path) -
     for name in ("out.jsonl", "errors.jsonl"):
         assert (cut / name).read_bytes() == (plain / name).read_bytes()
     assert sorted(os.listdir(cut)) == ["errors.jsonl", "out.jsonl"]
+
+
+def changed(path: Path) -> None:
+    """Change one byte of a file, and neither its size nor its time."""
+    stat, data = path.stat(), path.read_bytes()
+    path.write_bytes(data[:-2] + bytes([data[-2] ^ 1]) + data[-1:])
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+@pytest.mark.parametrize("kind", ["lines", "ids", "events"])
+def test_a_shard_whose_bytes_have_changed_is_done_again(dataset: Path, tmp_path: Path, kind: str) -> None:
+    plain, cut = tmp_path / "plain", tmp_path / "cut"
+    plain.mkdir()
+    cut.mkdir()
+    expected = run_here(*words(dataset, plain))
+    work, command = cut / "out.jsonl.shards", words(dataset, cut) + engine()
+    killed_after(command, work, 2, 0, "0000[01]")
+    done = len(list(work.glob("*.report")))
+    changed(work / f"00000.{kind}")  # its fourth row is no JSON, so it has events too
+    told = run_here(*command).stderr.decode().splitlines()
+    assert told[:2] == [
+        f"mmprompt: going on: {done - 1} of {ROWS // EACH} shards were done before",
+        "mmprompt: shards done again, because their files have changed: 1",
+    ]
+    assert told[2:] == expected.stderr.decode().replace(str(plain), str(cut)).splitlines()
+    for name in ("out.jsonl", "errors.jsonl"):
+        assert (cut / name).read_bytes() == (plain / name).read_bytes()
+
+
+def test_a_merge_refuses_a_shard_whose_bytes_have_changed(dataset: Path, tmp_path: Path) -> None:
+    specs = render_specs(Renderer(load_task(str(dataset)), media="url"), tmp_path / "work", rows=1500)
+    for spec in specs:
+        render_shard(spec)
+    changed(tmp_path / "work/00001.lines")
+    with pytest.raises(TaskError, match=r"shard 1 in .* is not done, or its files have changed since"):
+        merge_rendered(specs, tmp_path / "out.jsonl")
+    assert not (tmp_path / "out.jsonl").exists()
+    render_shard(specs[1])
+    assert merge_rendered(specs, tmp_path / "out.jsonl").rendered == ROWS - 3
+
+
+def test_a_merge_of_checked_shards_leaves_their_files_as_they_were(dataset: Path, tmp_path: Path) -> None:
+    task, folder = load_task(str(dataset)), WorkFolder(str(tmp_path / "work"))
+    shards = plan_shards(task.dataset, 1500)
+    folder.begin({}, shards)
+    specs = [CheckSpec(task, shard, number, folder.path) for number, shard in enumerate(shards)]
+    with closing(specs[0].checker(task)) as checker, Store() as store:
+        checker.begin(store)
+        merge = CheckMerge(checker, store, folder)
+        for spec in specs:
+            merge.add(check_shard(spec))
+        merge.finish()
+    assert [folder.report(spec.number) is not None for spec in specs] == [True, True]
 
 
 def test_a_changed_run_is_refused(dataset: Path, tmp_path: Path) -> None:
