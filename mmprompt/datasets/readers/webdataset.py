@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.notes import Notes
@@ -28,6 +30,11 @@ _LONGEST_CLASS = 18
 
 _LONGEST_HEADER = 1 << 20
 """Bytes of a long name, or of the attributes of a member."""
+
+_LONGEST_HEADERS = 1 << 21
+"""Bytes of all headers of a member."""
+
+_BLOCK = 1 << 17
 
 _ATTRIBUTES = (b"L", b"K", b"x", b"g", b"X")
 """The types of headers that hold long names and attributes, of GNU, POSIX and Solaris."""
@@ -57,24 +64,16 @@ def spans(source: DatasetFile, rows: int) -> Iterator[tuple[Span, int]]:
     """
     cuts, row, key = Cuts(rows), 0, ""
     with source.opened() as stream:
-        try:
-            with tarfile.open(fileobj=stream, mode="r:", tarinfo=_Header) as archive:
-                for member in archive:
-                    archive.members = []  # type: ignore[attr-defined]  # it keeps every header it has seen
-                    split = _key_of(member.name)
-                    if split is not None and member.isfile() and split[0] != key:
-                        yield from cuts.at(member.offset, 1, row)
-                        key, row = split[0], row + 1
-                end, shared = archive.offset, archive.pax_headers
-        except (tarfile.TarError, EOFError, OSError) as error:
-            raise _damaged(source.name, error) from None
+        archive = _Archive(stream, source.name)
+        for member in archive.members():
+            split = _key_of(member.name)
+            if split is not None and member.isfile() and split[0] != key:
+                yield from cuts.at(member.offset, 1, row)
+                key, row = split[0], row + 1
+        end, shared = archive.tar.offset, archive.tar.pax_headers
     if shared:
         raise DatasetError("the tar file has attributes for all members", "write it without them")
     yield from cuts.last(row, end)
-
-
-def _damaged(file: str, error: Exception) -> DatasetError:
-    return DatasetError(f"the tar file is damaged: {error}", "write it again").located(file=file)
 
 
 class _Header(tarfile.TarInfo):
@@ -93,6 +92,85 @@ class _Header(tarfile.TarInfo):
         return header
 
 
+class _Archive:
+    """A tar file whose members come in order. It is also the stream that ``tarfile`` reads, and goes forward only.
+
+    What is passed over is not read where the stream can seek. The headers of a member have a bound.
+
+    Raises:
+        DatasetError: what ``tarfile`` reads is no tar file.
+    """
+
+    def __init__(self, stream: BinaryIO, file: str) -> None:
+        self._stream, self._file = stream, file
+        self._at, self._left = 0, _LONGEST_HEADERS
+        with self._faults():
+            self.tar = tarfile.open(fileobj=cast("BinaryIO", self), mode="r:", tarinfo=_Header)  # noqa: SIM115  # it does not own the stream
+
+    def members(self) -> Iterator[tarfile.TarInfo]:
+        """Yield the header of each member.
+
+        Raises:
+            DatasetError: one is damaged, or the file is cut off.
+        """
+        while (member := self._next()) is not None:
+            yield member
+
+    def content(self, member: tarfile.TarInfo) -> bytes:
+        """Return the bytes of the member whose header came last."""
+        self._left += member.size
+        with self._faults():
+            opened = self.tar.extractfile(member)
+            return b"" if opened is None else opened.read()
+
+    def _next(self) -> tarfile.TarInfo | None:
+        self._left = _LONGEST_HEADERS
+        with self._faults():
+            self.tar.members = []  # type: ignore[attr-defined]  # it keeps every header it has seen
+            member = self.tar.next()
+            if member is not None and member.size < 0:
+                raise tarfile.ReadError(f"a member of {member.size} bytes")
+            return member
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
+        except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError, RecursionError) as error:
+            of_tarfile = isinstance(error, (tarfile.TarError, EOFError, OSError))  # of others the words are odd
+            what = f"the tar file is damaged: {error if of_tarfile else 'a header is malformed'}"
+            raise DatasetError(what, "write it again").located(file=self._file) from None
+
+    def tell(self) -> int:
+        """Return the place in the stream."""
+        return self._at
+
+    def read(self, size: int) -> bytes:
+        """Read what follows.
+
+        Raises:
+            ReadError: the headers of a member are too long.
+        """
+        self._left -= size
+        if self._left < 0:
+            raise tarfile.ReadError(f"the headers of a member are longer than {_LONGEST_HEADERS >> 20} MiB")
+        data = self._stream.read(size)
+        self._at += len(data)
+        return data
+
+    def seek(self, place: int) -> None:
+        """Pass over what lies before a place, which may be behind the end."""
+        left = place - self._at
+        if left < 0:
+            raise tarfile.ReadError("a member begins before the end of the one before it")
+        if self._stream.seekable():
+            self._stream.seek(left, os.SEEK_CUR)
+        else:
+            while left and (piece := self._stream.read(min(left, _BLOCK))):
+                left -= len(piece)
+        self._at = place
+
+
 class _Members:
     """The members of one row, by extension. A fault in one is an error of the row; its other members are skipped."""
 
@@ -102,10 +180,13 @@ class _Members:
         self.error: RowError | None = None
         self._bytes = 0
 
-    def add(self, extension: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> None:
+    def add(self, extension: str, member: tarfile.TarInfo, archive: _Archive) -> None:
         self._bytes += member.size
         if extension in self.data:
             self.error = column_error(extension, "two members have this extension", "rename one of them", "MM015")
+        elif member.issparse():
+            what = "the member is stored as a sparse file"  # a small file may announce any number of bytes
+            self.error = column_error(extension, what, "write the tar file without --sparse", "MM001")
         elif self._bytes > _LARGEST or len(self.data) == _MOST_MEMBERS:
             what = f"the row has more than {_LARGEST >> 30} GiB or {_MOST_MEMBERS} members"
             self.error = RowError(what, "split it into several rows", code="MM017")
@@ -114,30 +195,24 @@ class _Members:
         if self.error is not None:
             self.data = {extension: b""}
             return
-        opened = archive.extractfile(member)
-        self.data[extension] = b"" if opened is None else opened.read()
+        self.data[extension] = archive.content(member)
 
 
 def _samples(stream: BinaryIO, file: str, notes: Notes, row: int) -> Iterator[Row]:
-    members = _Members("")
-    try:
-        with tarfile.open(fileobj=stream, mode="r|", bufsize=1 << 17, tarinfo=_Header) as archive:
-            for member in archive:
-                archive.members = []  # type: ignore[attr-defined]  # it keeps every header it has seen
-                split = _key_of(member.name)
-                if split is None or not member.isfile():
-                    if not member.isdir():
-                        what = f"{shown(member.name)} is not part of a row and is skipped"
-                        notes.add([Remark("member", None, what, "MM023")], file, None)
-                    continue
-                if split[0] != members.key:
-                    if members.data:
-                        yield _sample(members, file, row, notes)
-                        row += 1
-                    members = _Members(split[0])
-                members.add(split[1], member, archive)
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise _damaged(file, error) from None
+    members, archive = _Members(""), _Archive(stream, file)
+    for member in archive.members():
+        split = _key_of(member.name)
+        if split is None or not member.isfile():
+            if not member.isdir():
+                what = f"{shown(member.name)} is not part of a row and is skipped"
+                notes.add([Remark("member", None, what, "MM023")], file, None)
+            continue
+        if split[0] != members.key:
+            if members.data:
+                yield _sample(members, file, row, notes)
+                row += 1
+            members = _Members(split[0])
+        members.add(split[1], member, archive)
     if members.data:
         yield _sample(members, file, row, notes)
 
