@@ -5,14 +5,12 @@ The page holds all that it shows, runs no script and asks no other host.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import islice
 
-from mmprompt.check.reports.report import printable
-from mmprompt.media.base64_text import encode_text
+from mmprompt.check.reports.report import page_head, printable
 from mmprompt.run.score import ScoredLine, ScoreReport
 from mmprompt.run.tally import Score
 from mmprompt.targets.json_values import JSONValue
@@ -39,14 +37,6 @@ td:first-child { min-width: 6rem; } td.number { font-variant-numeric: tabular-nu
 td.reply, td.answer { white-space: pre-wrap; } td.reply { width: 50%; } td.answer { width: 20%; }
 .zero { color: var(--bad); } summary { cursor: pointer; color: var(--soft); } ul { padding-left: 1.2rem; }
 """
-_DIGEST = encode_text(hashlib.sha256(_STYLE.encode()).digest())
-_HEAD = f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>mmprompt score</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'sha256-{_DIGEST}'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<style>{_STYLE}</style></head><body>
-"""
 _MOST_BARS = 60
 _LONGEST = 600
 """Characters of a text that are shown at first; a longer reply opens below."""
@@ -63,7 +53,7 @@ _LONGEST_LABEL = 28
 
 def score_page(report: ScoreReport) -> Iterator[str]:
     """Yield the page in pieces."""
-    yield _HEAD
+    yield page_head("mmprompt score", _STYLE)
     yield f"<h1>{_text(report.journal)}</h1>\n"
     model = "" if report.model is None else f" \u00b7 model <b>{_text(report.model)}</b>"
     yield f'<div class="about">scored by <b>{_text(report.scorer)}</b>{model}</div>\n'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import re
@@ -167,3 +168,16 @@ def test_a_browser_shows_the_page_without_an_error(page: Path) -> None:
         browser.close()
     assert (told, broken, wide) == ([], 0, False)
     assert bars > 4
+
+
+def test_the_pages_of_check_and_score_allow_their_own_styles_alone(page: Path, tmp_path: Path) -> None:
+    line = {"row": 0, "id": 1, "request": "", "prediction": "x", "answer": "x", "model": "m"}
+    (tmp_path / "j.jsonl").write_text(json.dumps(line) + "\n")
+    assert main(["score", str(tmp_path / "j.jsonl"), "--report", str(tmp_path / "s.html")]) == 0
+    for name in (page.name, "s.html"):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        [style] = re.findall("<style>(.*?)</style>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        rules = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        assert re.findall('Content-Security-Policy" content="(.*?)"', text) == [rules]
+        assert " style=" not in text

@@ -11,7 +11,7 @@ from html import escape
 from typing import ClassVar
 
 from mmprompt.check.reports.histogram import histogram
-from mmprompt.check.reports.report import Report, printable
+from mmprompt.check.reports.report import Report, page_head, printable
 from mmprompt.check.statistics import statistics_of
 from mmprompt.check.store import Store
 from mmprompt.check.summary import Summary
@@ -24,12 +24,7 @@ _OF_PICTURES = frozenset([code for code in RULES if code[:3] in {"MM2", "MM3"}])
 _SHOWN = 50
 """Findings of one code that a dataset's part of the page shows; the others are counted."""
 
-_HEAD = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>mmprompt check</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<style>
+_STYLE = """
 :root { color-scheme: light dark; --line: #8884; --error: #c62828; --warning: #b26a00; --info: #1565c0; }
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
@@ -46,8 +41,6 @@ table.findings { width: 100%; } .findings td { border-top: 1px solid var(--line)
 .none, .hint { color: #777; } .charts { display: flex; flex-wrap: wrap; gap: 1.5rem; }
 figure { margin: 0; } figcaption { font-size: .85rem; } svg text { font: 10px system-ui, sans-serif; fill: #777; }
 svg rect { fill: #4b83c3; }
-</style></head><body>
-<h1>mmprompt check</h1>
 """
 
 
@@ -59,7 +52,7 @@ class HTMLReport(Report):
 
     def begin(self) -> None:
         """Write the head of the page."""
-        self.write(_HEAD)
+        self.write(page_head("mmprompt check", _STYLE) + "<h1>mmprompt check</h1>\n")
 
     def dataset(self, name: str, store: Store) -> None:
         """Write the part of a dataset: its counts, its histograms, and its findings by code."""
