@@ -18,6 +18,11 @@ from mmprompt.viewer.served_rows import ServedRows
 
 LOOPBACK = "127.0.0.1"
 _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
+_NO_PICTURE = (
+    b'<svg xmlns="http://www.w3.org/2000/svg" width="160" height="120"><rect width="160" height="120" fill="#ddd"/>'
+    b'<text x="80" y="64" text-anchor="middle" font-family="sans-serif" font-size="14" fill="#555">cannot be shown'
+    b"</text></svg>"
+)
 _NAME = re.compile(r"([0-9a-f]+)(?:\.\w+)?")
 
 
@@ -91,8 +96,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(rows.entries(asked))
         elif what == "row" and name.isdecimal():
             self._json(rows.detail(int(name[:15])))
-        elif what in ("media", "small") and (found := _NAME.fullmatch(name)):
-            self._medium(rows.medium(found[1], small=what == "small"))
+        elif what == "media" and (found := _NAME.fullmatch(name)):
+            self._medium(rows.medium(found[1], small=False))
+        elif what == "small" and (found := _NAME.fullmatch(name)):
+            self._small(found[1])
         else:
             self._send(HTTPStatus.NOT_FOUND)
 
@@ -100,6 +107,15 @@ class _Handler(BaseHTTPRequestHandler):
         if value is None:
             return self._send(HTTPStatus.NOT_FOUND)
         return self._send(HTTPStatus.OK, json.dumps(value, default=str).encode("ascii"), "application/json")
+
+    def _small(self, name: str) -> None:
+        """Send a small picture of a medium. Of one that cannot be decoded, which a check reports, it says so."""
+        try:
+            found = self.server.rows.medium(name, small=True)
+        except MMPromptError:
+            self._send(HTTPStatus.OK, _NO_PICTURE, "image/svg+xml")
+        else:
+            self._medium(found)
 
     def _medium(self, found: tuple[str, bytes] | None) -> None:
         """Send a medium, or the part of it that a player asks for."""

@@ -10,13 +10,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from email.message import Message
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+from xml.etree import ElementTree as ET
 
 import pytest
+from PIL import Image
 
 from mmprompt.viewer.exhibit import exhibit_of
 from mmprompt.viewer.served_rows import ServedRows
@@ -24,9 +26,9 @@ from mmprompt.viewer.server import PageServer
 from mmprompt.viewer.viewed_rows import Choice
 
 
-@pytest.fixture
-def server(tour: Path) -> Iterator[PageServer]:
-    with closing(ServedRows(exhibit_of(tour / "task.yaml"), Choice(decode=False))) as rows, PageServer(rows) as found:
+@contextmanager
+def serving(name: Path) -> Iterator[PageServer]:
+    with closing(ServedRows(exhibit_of(name), Choice(decode=False))) as rows, PageServer(rows) as found:
         thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
@@ -34,6 +36,12 @@ def server(tour: Path) -> Iterator[PageServer]:
         finally:
             found.shutdown()
             thread.join()
+
+
+@pytest.fixture
+def server(tour: Path) -> Iterator[PageServer]:
+    with serving(tour / "task.yaml") as found:
+        yield found
 
 
 class Answer(NamedTuple):
@@ -92,6 +100,25 @@ def test_a_row_and_its_media_are_made_when_they_are_asked_for(server: PageServer
     assert get(server, address, Range=f"bytes={len(clip)}-").status == 416
     small = get(server, f"/{server.token}/small/{medium['digests'][0][:20]}")
     assert small.body[:3] == b"\xff\xd8\xff"
+
+
+def test_the_thumbnail_of_what_cannot_be_decoded_is_a_picture_that_says_so(tmp_path: Path) -> None:
+    Image.effect_noise((300, 200), 90).save(tmp_path / "whole.jpg")
+    (tmp_path / "cut.jpg").write_bytes((tmp_path / "whole.jpg").read_bytes()[:700])
+    (tmp_path / "odd.png").write_bytes(b"\x89PNG\r\n\x1a\n<script>alert(1)</script>")
+    names = ("whole.jpg", "cut.jpg", "odd.png")
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps({"question": "Why?", "image": n}) + "\n" for n in names))
+    with serving(tmp_path / "data.jsonl") as server:
+        when_read(server)
+        small = []
+        for row in range(3):
+            [medium] = data(server, f"row/{row}")["media"]
+            small.append(get(server, f"/{server.token}/small/{medium['digests'][0][:20]}"))
+    assert [answer.status for answer in small] == [200, 200, 200]
+    assert [answer.headers["Content-Type"] for answer in small] == ["image/jpeg", "image/svg+xml", "image/svg+xml"]
+    for answer in small[1:]:
+        [text] = ET.fromstring(answer.body).itertext()
+        assert text == "cannot be shown"
 
 
 @pytest.mark.parametrize("path", ["row/25", "row/-1", "row/x", "media/../x", "media/00", "etc/passwd"])
