@@ -70,7 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         say(f"mmprompt: {system_words(error)}")
         return USAGE
-    except Exception:  # noqa: BLE001  # the outermost boundary: our own faults have an exit code
+    except Exception as error:  # noqa: BLE001  # the outermost boundary: our own faults have an exit code
+        if old := _too_old(error):
+            say(f"mmprompt: {old}")
+            return USAGE
         import traceback  # noqa: PLC0415  # only for a fault of ours
 
         traceback.print_exc()
@@ -110,6 +113,25 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     if arguments.command is None:
         parser.print_help(sys.stderr)
     return arguments
+
+
+def _too_old(error: Exception) -> str:
+    """Return which libraries are older than the package asks for, if the error is that a module lacks something."""
+    if not isinstance(error, ImportError) and not isinstance(getattr(error, "obj", None), type(sys)):
+        return ""
+    from importlib.metadata import requires, version  # noqa: PLC0415  # only for a fault
+
+    try:
+        from packaging.requirements import Requirement  # noqa: PLC0415  # transformers brings it
+
+        own = [each for each in map(Requirement, requires("mmprompt") or ()) if each.marker is None]
+        found = {each: version(each.name) for each in own}
+    except ImportError:  # it is not installed, or one of its libraries is not
+        return ""
+    old = [each for each in own if not each.specifier.contains(found[each], prereleases=True)]
+    what = ", ".join(f"{each.name} {found[each]}" for each in old)
+    wanted = " ".join(f"'{each.name}{each.specifier}'" for each in old)
+    return f"{what} {'is' if len(old) == 1 else 'are'} older than mmprompt needs; pip install {wanted}" if old else ""
 
 
 def system_words(error: OSError) -> str:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from importlib.metadata import requires
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROW = (
     '{"id": "a", "type": "image", "path": "https://example.com/a.jpg", "question": "What is it?", "answer": "A cat"}\n'
@@ -75,3 +80,40 @@ print(gc.get_freeze_count() > 0, file=sys.stderr)
         command = [sys.executable, "-c", code, *words, repr(given)]
         ran = subprocess.run(command, env=command_environment, capture_output=True, text=True, timeout=60, check=True)
         assert ran.stderr.split()[-3:] == found.split()
+
+
+@pytest.fixture
+def old_orjson(tmp_path: Path, command_environment: dict[str, str]) -> dict[str, str]:
+    """An environment with an orjson that has no ``Fragment``, as those before 3.9."""
+    (tmp_path / "orjson-3.8.14.dist-info").mkdir()
+    metadata = "Metadata-Version: 2.1\nName: orjson\nVersion: 3.8.14\n"
+    (tmp_path / "orjson-3.8.14.dist-info/METADATA").write_text(metadata)
+    code = "from json import JSONDecodeError, dumps, loads\nOPT_PASSTHROUGH_DATACLASS = OPT_PASSTHROUGH_DATETIME = 1\n"
+    (tmp_path / "orjson.py").write_text(f"{code}OPT_APPEND_NEWLINE = 2\n")
+    return {"PYTHONPATH": os.pathsep.join([str(tmp_path), command_environment["PYTHONPATH"]])}
+
+
+@pytest.mark.parametrize("words", [("render",), ("check",), ("view", "-n")])
+def test_a_dependency_older_than_asked_for_is_told_in_one_line(
+    tmp_path: Path, process: Any, old_orjson: dict[str, str], words: tuple[str, ...]
+) -> None:
+    (tmp_path / "rows.jsonl").write_text(ROW)
+    done = process(*words, tmp_path / "rows.jsonl", env=old_orjson)
+    wanted = next(line for line in requires("mmprompt") or [] if line.startswith("orjson"))
+    told = f"mmprompt: orjson 3.8.14 is older than mmprompt needs; pip install '{wanted}'\n"
+    assert (done.returncode, done.stdout.decode(), done.stderr.decode()) == (2, "", told)
+
+
+def test_what_does_not_use_the_old_dependency_goes_on(process: Any, old_orjson: dict[str, str]) -> None:
+    assert process("--help", env=old_orjson).returncode == 0
+
+
+def test_a_fault_of_a_dependency_that_is_new_enough_shows_its_traceback(
+    tmp_path: Path, process: Any, old_orjson: dict[str, str]
+) -> None:
+    (tmp_path / "rows.jsonl").write_text(ROW)
+    (tmp_path / "orjson.py").write_text("raise ModuleNotFoundError(\"No module named 'orjson'\", name='orjson')\n")
+    (tmp_path / "orjson-3.8.14.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: orjson\nVersion: 99\n")
+    done = process("render", tmp_path / "rows.jsonl", env=old_orjson)
+    assert done.returncode == 3  # an orjson that is there and new enough: the fault is another, and is shown
+    assert b"internal error" in done.stderr
