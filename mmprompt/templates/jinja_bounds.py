@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, wraps
 from threading import local
@@ -11,7 +12,6 @@ from mmprompt.datasets.choices import is_null
 from mmprompt.errors import TemplateError
 
 if TYPE_CHECKING:
-    from jinja2 import Undefined
     from jinja2.sandbox import SandboxedEnvironment
 
 LARGEST_OUTPUT = 4 << 20
@@ -20,18 +20,24 @@ LARGEST_OUTPUT = 4 << 20
 MOST_STEPS = 100_000
 """The most numbers that all calls of ``range`` in one text may give together."""
 
+_MOST_ELEMENTS = 1 << 20
+"""The most elements, those of elements included, of a value that a filter takes."""
+
+_MOST_INDENT = 8
+
 FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 """What an expression of a text may raise beside the errors of jinja2."""
 
 MOST_WORK = 32 << 20
 """The most characters and elements that all operations of one text may handle together."""
 
+_TOO_MANY = "it takes too many steps"
 _STEP, _CALL = 32, 512  # what a step of a loop and a call count as
 _PADDING = frozenset(("center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map", "translate"))
 """Methods of text that can make gigabytes of a few characters."""
 
 _NO_FILTERS = ("center", "format", "indent", "pprint", "random", "slice", "batch", "wordwrap", "xmlattr")
-COUNTED, _JOINED = "counted by mmprompt", "joined by mmprompt"  # filters that no template can name
+_COUNTED, _JOINED = "counted by mmprompt", "joined by mmprompt"  # filters that no template can name
 
 
 class _Work(local):
@@ -63,8 +69,8 @@ def bounded_range() -> Callable[..., range]:
     return bounded
 
 
-def filled_text(pieces: Iterable[str], what: str) -> str:
-    """Return the pieces of a text joined; ``what`` names it in the error.
+def filled_text(pieces: Iterable[str]) -> str:
+    """Return the pieces of a text joined.
 
     Raises:
         TemplateError: it is too long.
@@ -74,7 +80,7 @@ def filled_text(pieces: Iterable[str], what: str) -> str:
     for piece in pieces:
         size += len(piece)
         if size > LARGEST_OUTPUT:
-            raise TemplateError(f"{what} has more than {LARGEST_OUTPUT} characters", "shorten its loop")
+            raise TemplateError(f"the Jinja text has more than {LARGEST_OUTPUT} characters", "shorten its loop")
         found.append(piece)
     return "".join(found)
 
@@ -82,14 +88,7 @@ def filled_text(pieces: Iterable[str], what: str) -> str:
 @lru_cache(maxsize=1)
 def environment() -> SandboxedEnvironment:
     """Return the sandbox, which all texts share."""
-    from jinja2 import StrictUndefined  # noqa: PLC0415  # 20 ms, only for Jinja texts
-
-    return bounded_environment(StrictUndefined, _printed)
-
-
-def bounded_environment(undefined: type[Undefined], printed: Callable[..., object]) -> SandboxedEnvironment:
-    """Return a new sandbox. ``undefined`` is the class of missing variables, ``printed`` gives what a value prints."""
-    from jinja2 import nodes  # noqa: PLC0415  # 20 ms, only for Jinja texts
+    from jinja2 import StrictUndefined, nodes  # noqa: PLC0415  # 20 ms, only for Jinja texts
     from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415  # 20 ms, only for Jinja texts
     from jinja2.visitor import NodeTransformer  # noqa: PLC0415  # 20 ms, only for Jinja texts
 
@@ -98,7 +97,7 @@ def bounded_environment(undefined: type[Undefined], printed: Callable[..., objec
 
         def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # jinja2's name
             self.generic_visit(node)
-            node.iter = nodes.Filter(node.iter, COUNTED, [], [], None, None, lineno=node.lineno)
+            node.iter = nodes.Filter(node.iter, _COUNTED, [], [], None, None, lineno=node.lineno)
             return node
 
         def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802  # jinja2's name
@@ -131,16 +130,17 @@ def bounded_environment(undefined: type[Undefined], printed: Callable[..., objec
         def wrap_str_format(self, value: Any) -> None:
             """Refuse ``format``, which jinja2 would allow: ``{:>1000000000}`` makes a gigabyte."""
 
-    made = Environment(undefined=undefined, keep_trailing_newline=True, finalize=printed)
+    made = Environment(undefined=StrictUndefined, keep_trailing_newline=True, finalize=_printed)
     made.globals = {name: made.globals[name] for name in ("namespace", "dict", "cycler", "joiner")}
     made.filters = _bounded_filters(made.filters)
+    made.policies["json.dumps_function"] = _json_text
     return made
 
 
 def _bounded_filters(filters: dict[str, Any]) -> dict[str, Any]:
     """Return the filters that a text may use, each with its bounds."""
-    bounded = {name: bounded_filter(call) for name, call in filters.items() if name not in _NO_FILTERS}
-    own = {COUNTED: counted, _JOINED: _joined, "replace": _replaced, "string": text_of}
+    bounded = {name: _bounded_filter(call) for name, call in filters.items() if name not in _NO_FILTERS}
+    own = {_COUNTED: _counted, _JOINED: _joined, "replace": _replaced, "string": _text_of}
     return {**bounded, "join": _bounded_join(filters["join"]), **own}
 
 
@@ -166,7 +166,7 @@ def _bounded_call(called: Any, arguments: tuple[Any, ...]) -> tuple[Any, tuple[A
     return called, arguments
 
 
-def bounded_filter(call: Callable[..., Any]) -> Callable[..., Any]:
+def _bounded_filter(call: Callable[..., Any]) -> Callable[..., Any]:
     """Return a filter that counts the size of its input."""
 
     @wraps(call)
@@ -181,13 +181,13 @@ def _bounded_join(call: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(call)
     def bounded(context: Any, values: Iterable[object], separator: object = "", attribute: Any = None) -> Any:
         found = list(values)
-        _check_size(sum(map(_deep_size, found)) + len(text_of(separator)) * len(found))
+        _check_size(sum(map(_deep_size, found)) + len(_text_of(separator)) * len(found))
         return call(context, found, separator, attribute)
 
     return bounded
 
 
-def counted(values: Iterable[object]) -> Iterator[object]:
+def _counted(values: Iterable[object]) -> Iterator[object]:
     """Yield what a loop goes over, each step counted."""
     for value in values:
         _spend(_STEP)
@@ -195,9 +195,29 @@ def counted(values: Iterable[object]) -> Iterator[object]:
 
 
 def _joined(values: Iterable[object]) -> str:
-    texts = [text_of(value) for value in values]
+    texts = [_text_of(value) for value in values]
     _check_size(sum(map(len, texts)))
     return "".join(texts)
+
+
+def _json_text(value: object, *, indent: object = None, **options: Any) -> str:
+    """Return a value as JSON, for the filter ``tojson``; the characters of its indents are counted before."""
+    if indent is not None:
+        if type(indent) is not int or not 0 <= indent <= _MOST_INDENT:
+            raise ValueError(f"tojson takes an indent from 0 to {_MOST_INDENT}")
+        level, held, levels = 0, [value], 0
+        while held:
+            level += 1
+            held = [inner for outer in held for inner in _items(outer)]
+            levels += level * len(held)
+        _check_size(levels * max(indent, 1))
+    return json.dumps(value, indent=indent, **options)
+
+
+def _items(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def _join_method(separator: str, values: Iterable[str]) -> str:
@@ -207,7 +227,7 @@ def _join_method(separator: str, values: Iterable[str]) -> str:
 
 
 def _replaced(text: object, old: object, new: object, count: int = -1) -> str:
-    held, wanted, put = text_of(text), text_of(old), text_of(new)
+    held, wanted, put = _text_of(text), _text_of(old), _text_of(new)
     found = held.count(wanted)
     _check_size(len(held) + (found if count < 0 else min(found, count)) * len(put))
     return held.replace(wanted, put, count)
@@ -217,12 +237,7 @@ _METHODS = {"join": _join_method, "replace": _replaced}
 """Methods of text that are bounded."""
 
 
-def text_of(value: object) -> str:
-    """Return a value as text.
-
-    Raises:
-        ValueError: it is too long.
-    """
+def _text_of(value: object) -> str:
     if not isinstance(value, str):
         _check_size(_deep_size(value))
     return str(value)
@@ -232,7 +247,7 @@ def _printed(value: object) -> object:
     """Return the text of a value that is printed."""
     if is_null(value):
         raise ValueError("it prints a null value; test it with {% if … %}")
-    return text_of(value)
+    return _text_of(value)
 
 
 def _size(value: object) -> int:
@@ -240,11 +255,17 @@ def _size(value: object) -> int:
 
 
 def _deep_size(value: object) -> int:
-    """Return the size of a value and all its elements, repeats counted; the count stops soon after the bound."""
+    """Return the size of a value and all its elements, repeats counted; the count stops soon after ``MOST_WORK``.
+
+    Raises:
+        ValueError: it has too many elements.
+    """
     if type(value) not in {list, tuple, dict}:
         return _size(value)
     pending, size = [value], 0
-    while pending and size <= LARGEST_OUTPUT:
+    for _ in range(_MOST_ELEMENTS):
+        if not pending or size > MOST_WORK:
+            return size
         held = pending.pop()
         size += _size(held)
         if isinstance(held, (list, tuple)):
@@ -252,7 +273,7 @@ def _deep_size(value: object) -> int:
         elif type(held) is dict:
             pending.extend(held)
             pending.extend(held.values())
-    return size
+    raise ValueError(_TOO_MANY)
 
 
 def _bits(value: object) -> int:
@@ -268,4 +289,4 @@ def _check_size(size: float) -> None:
 def _spend(work: float) -> None:
     _work.left -= int(work)
     if _work.left < 0:
-        raise ValueError("it takes too many steps")
+        raise ValueError(_TOO_MANY)

@@ -16,6 +16,8 @@ from mmprompt.templates.jinja_bounds import FAULTS, begin_text, bounded_range, e
 from mmprompt.templates.slots import SlotText
 
 JINJA = "jinja"
+_LONGEST = 1 << 16
+"""Characters of a text: jinja2 takes two seconds to compile as many."""
 
 
 def is_jinja(value: object) -> TypeGuard[Mapping[str, str]]:
@@ -29,7 +31,7 @@ class JinjaText:
     With ``as_columns`` the variable ``choices`` is the row's column of this name, as other Jinja users have it.
 
     Raises:
-        TemplateError: the text is not valid Jinja.
+        TemplateError: the text is not valid Jinja, or too long or too deeply nested.
     """
 
     __slots__ = ("_as_columns", "_has_choices", "_render", "_source", "columns")
@@ -41,6 +43,8 @@ class JinjaText:
     def __init__(self, source: str, *, as_columns: bool = False) -> None:
         from jinja2 import TemplateSyntaxError, meta  # noqa: PLC0415  # 20 ms, only for Jinja texts
 
+        if len(source) > _LONGEST:
+            raise TemplateError(f"a Jinja text of {len(source)} characters", f"shorten it to at most {_LONGEST}")
         self._source = source
         self._as_columns = as_columns
         try:
@@ -49,6 +53,8 @@ class JinjaText:
         except TemplateSyntaxError as error:
             what = f"malformed Jinja in line {error.lineno}: {error.message}"
             raise TemplateError(what, "correct the text there") from None
+        except (RecursionError, SyntaxError):
+            raise TemplateError("the Jinja text is nested too deeply", "split it into shorter steps") from None
         self._has_choices = "choices" in names and not as_columns
         self.columns = tuple(sorted(names - {"range", "row", *(() if as_columns else ("choices",))}))
 
@@ -73,7 +79,7 @@ class JinjaText:
         variables = {"row": shown, **shown, **choices, "range": bounded_range()}
         begin_text()
         try:
-            return filled_text(self._render(variables), "the Jinja text")
+            return filled_text(self._render(variables))
         except UndefinedError as error:
             hint = "test it with {% if NAME is defined %}, or set reader_cfg.optional_columns: [NAME]"
             if OPTIONS in self.columns and OPTIONS not in shown and choices_in(columns).texts:
