@@ -103,7 +103,7 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "datasets/writers/output_file.py",  # what the caller of a conversion names
         "tasks/files.py",
         "tasks/upstream/execute.py",
-        "tasks/upstream/config_folder.py",  # what a runner's YAML names in its own folder
+        "tasks/upstream/includes.py",  # what a task of lm-eval includes from its own folder
         "targets/limits.py",
         "check/baseline.py",  # what the caller of a check names
         "check/configuration.py",  # the pyproject.toml of the current folder

@@ -269,4 +269,6 @@ def _check_keys(mapping: Section, known: tuple[str, ...], name: str) -> None:
     for key in mapping:
         if key not in known:
             hint = f"write it under dataset: dataset: {{{key}: …}}" if key in DATASET_KEYS else nearest(key, known)
+            if known is KEYS and mapping.keys().isdisjoint((*KEYS, *DATASET_KEYS)):
+                hint += "; run mmprompt init DATASET to write a task"
             raise TaskError(f"unknown key '{key}' in {name}", hint)

@@ -17,7 +17,7 @@ from mmprompt.tasks.config import DATASET_KEYS, KEYS, Section
 from mmprompt.tasks.section_values import ConfigValue
 
 if TYPE_CHECKING:
-    from mmprompt.tasks.upstream.shaped_rows import UpstreamRows
+    from mmprompt.tasks.upstream.lm_eval import LmEvalRows
 
 _T = TypeVar("_T")
 
@@ -47,14 +47,14 @@ class TaskFile(NamedTuple):
     """The content of a task file, and notes on keys that are not used.
 
     ``upstream`` is True for a runner's config. ``is_data`` is True for a file that is not executed: YAML, TOML, JSON.
-    ``rows`` says how the rows of another runner's YAML are read.
+    ``rows`` says how the rows of a task of lm-eval are read.
     """
 
     config: Section
     notes: tuple[Note, ...] = ()
     upstream: bool = False
     is_data: bool = False
-    rows: UpstreamRows | None = None
+    rows: LmEvalRows | None = None
 
 
 def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None, roots: Sequence[str] = ()) -> TaskFile:
@@ -69,7 +69,7 @@ def read_task_file(path: str, known: tuple[str, ...], abbr: str | None = None, r
             is Python, and the caller did not type its path.
     """
     suffix = os.path.splitext(path)[1].lower()
-    yaml = partial(_yaml, abbr=abbr, roots=roots)
+    yaml = partial(_yaml, roots=roots)
     readers: dict[str, Callable[[str], ConfigValue | TaskFile]] = {
         ".yaml": yaml, ".yml": yaml, ".toml": _toml, ".json": _json, ".py": lambda p: _python(p, known, abbr),
     }  # fmt: skip
@@ -141,19 +141,16 @@ def _text(path: str) -> str:
     return data.decode("utf-8-sig")
 
 
-def _yaml(path: str, *, abbr: str | None, roots: Sequence[str]) -> ConfigValue | TaskFile:
-    """Read YAML: a task, or a file of lm-eval, lmms-eval or promptfoo, which its keys show."""
-    from mmprompt.tasks.upstream.config_folder import ConfigFolder  # noqa: PLC0415  # loads with the file
-    from mmprompt.tasks.upstream.yaml_files import upstream_reader  # noqa: PLC0415  # loads with the file
+def _yaml(path: str, *, roots: Sequence[str]) -> ConfigValue | TaskFile:
+    """Read YAML: a task, or a file of lm-eval or lmms-eval, which its keys show."""
+    from mmprompt.tasks.upstream import lm_eval  # noqa: PLC0415  # loads with the file
     from mmprompt.tasks.yaml_text import load_yaml  # noqa: PLC0415  # loads with the file
 
     text = _text(path)
     value = load_yaml(text, functions=True)
-    reader = upstream_reader(value, KEYS)
-    if reader is None:
+    if not isinstance(value, Mapping) or lm_eval.MARKS.isdisjoint(value) or not value.keys().isdisjoint(KEYS):
         return load_yaml(text) if "!function" in text else value
-    upstream = reader(ConfigFolder(path, roots), text, abbr)
-    return TaskFile(upstream.config, upstream.notes, upstream=True, is_data=True, rows=upstream.rows)
+    return lm_eval.read(path, text, value, roots)
 
 
 def _toml(path: str) -> Mapping[str, ConfigValue]:
@@ -191,16 +188,15 @@ def _unread_number(error: ValueError) -> TaskError:
 
 
 def _check_numbers(config: ConfigValue) -> None:
-    """Refuse NaN, infinity and integers beyond 64 bits, which no setting takes. Aliases are followed once."""
-    pending, seen = [config], set()
+    """Refuse NaN, infinity and integers beyond 64 bits, which no setting takes."""
+    pending = [config]
     while pending:
         value = pending.pop()
         if isinstance(value, int) and value.bit_length() > _MOST_BITS:
             raise TaskError(f"an integer of {value.bit_length()} bits", "give one of at most 64 bits")
         if isinstance(value, float) and not math.isfinite(value):
             raise TaskError(f"a number is {value}", "give a finite number, or put the text in quotes")
-        if isinstance(value, (Mapping, list)) and id(value) not in seen:
-            seen.add(id(value))
+        if isinstance(value, (Mapping, list)):
             pending.extend(value.values() if isinstance(value, Mapping) else value)
 
 

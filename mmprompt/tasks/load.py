@@ -41,12 +41,12 @@ def load_task(
 
     Args:
         task: the file or mapping. A relative path in a task file begins at that file. A dataset gives the default
-            task: each row is one user message, see ``dataset_task``. A task YAML of lm-eval or lmms-eval and a config
-            of promptfoo are tasks, whose rows ``dataset`` replaces. A dataset config of OpenCompass or AISBench in
-            Python is a task too; its rows are given by ``dataset``.
+            task: each row is one user message, see ``dataset_task``. A task YAML of lm-eval or lmms-eval is a task,
+            whose rows ``dataset`` replaces. A dataset config of OpenCompass or AISBench in Python is a task too; its
+            rows are given by ``dataset``.
         dataset: replaces the task's own rows: a path, or a mapping with ``path`` or ``rows``.
         tokenizer: counts tokens for ``max_seq_len``: a Hugging Face tokenizer, or a function from text to a number.
-        abbr: which dataset to take, if a runner's config lists several; of promptfoo which prompt.
+        abbr: which dataset to take, if a runner's config lists several.
         policy: which media its requests may read; by default those below the dataset's folder, as the task says.
 
     Raises:

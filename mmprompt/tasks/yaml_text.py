@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _HINT = "correct the text there"
 _MOST_KEYS = 1 << 18
+_VALUE, _MOST_REPEATED = 4, 1 << 22
+"""Bytes that a value counts beside its text, and the most of a file: without aliases it cannot have as many."""
+
 _LONGEST_NUMBER = 4300
 """Characters of a number. Python refuses longer ones by itself, but not those of base 60 such as 1:30:00."""
 
@@ -44,7 +47,7 @@ def load_yaml(text: str, *, functions: bool = False) -> ConfigValue:
     """Return what a YAML text holds. With ``functions``, the tag ``!function`` gives a ``FunctionName``.
 
     Raises:
-        TaskError: it is not YAML, or is ambiguous; with line and column.
+        TaskError: it is not YAML, or is ambiguous, with line and column; or its aliases stand for too much.
     """
     import yaml  # noqa: PLC0415  # 8 ms, only where a YAML file is read
 
@@ -56,7 +59,26 @@ def load_yaml(text: str, *, functions: bool = False) -> ConfigValue:
         raise malformed("YAML", error.reason, "remove the character", before.count("\n") + 1, column) from None
     except yaml.MarkedYAMLError as error:
         raise _marked(error) from None
+    if "*" in text:
+        _check_aliases(value)
     return value
+
+
+def _check_aliases(value: ConfigValue) -> None:
+    """Refuse aliases that repeat too much: a few lines of them can stand for a thousand million values."""
+    pending: list[ConfigValue] = [value]
+    size = 0
+    while pending:
+        held = pending.pop()
+        size += _VALUE
+        if isinstance(held, str):
+            size += len(held)
+        elif isinstance(held, Mapping):
+            pending += [*held, *held.values()]
+        elif isinstance(held, list):
+            pending += held
+        if size > _MOST_REPEATED:
+            raise TaskError("the aliases of the YAML stand for more than 4 MiB", "write fewer of them")
 
 
 def _marked(error: yaml.MarkedYAMLError) -> TaskError:

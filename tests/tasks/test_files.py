@@ -318,3 +318,13 @@ def test_a_missing_dataset_is_told_as_missing_with_the_nearest_name(
     Path("rows.jsonl").write_text('{"question": "q"}\n', encoding="utf-8")
     with pytest.raises(MMPromptError, match=r"no such file: 'row.jsonl'; did you mean 'rows.jsonl'\?$"):
         load_task("row.jsonl")
+
+
+def test_the_config_of_another_tool_is_no_task_and_the_error_names_the_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "promptfooconfig.yaml"
+    path.write_text("description: d\nprompts: ['{{q}}']\nproviders: [x]\ntests: [{vars: {q: 1}}]\n")
+    with pytest.raises(MMPromptError) as caught:
+        load_task(path)
+    assert caught.value.what == "unknown key 'description' in the task"
+    known = "known: dataset, eval_cfg, infer_cfg, media, model, reader_cfg"
+    assert caught.value.hint == f"{known}; run mmprompt init DATASET to write a task"

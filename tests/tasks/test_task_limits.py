@@ -118,13 +118,53 @@ def test_a_number_beyond_measure_is_a_fault_of_the_task(
         assert capfd.readouterr().err.startswith(f"mmprompt: {path}")
 
 
-def test_parts_that_repeat_each_other_are_looked_at_once(tmp_path: Path) -> None:
+def test_parts_that_repeat_each_other_are_not_followed_without_end(tmp_path: Path) -> None:
     path = tmp_path / "task.yaml"
     lines = ["model: {generation: {a0: &a0 [1, 1]}}"]
     path.write_text("\n".join([*lines, *[f"b{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60)]]))
 
     def load() -> None:
-        with pytest.raises(TaskError, match="unknown key 'b1'"):
+        with pytest.raises(TaskError, match="the aliases of the YAML stand for more than 4 MiB"):
             load_task(path)
 
     assert processor_seconds(load, enough=1) < 2
+
+
+BOMB = "- &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"- &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
+)
+"""A list of a thousand million values, in nine lines."""
+
+TEXT = f"- &a0 {'x' * 100_000}\n- [{', '.join(['*a0'] * 100)}]\n"
+"""A hundred texts of a hundred thousand characters, in two lines."""
+
+KEYS = f"- &a0 {{{'x' * 1_000}: 1}}\n- [{', '.join(['*a0'] * 10_000)}]\n"
+
+
+@pytest.mark.parametrize("bomb", [BOMB, TEXT, KEYS], ids=["values", "text", "keys"])
+@pytest.mark.parametrize(
+    "before",
+    [
+        "dataset:\n  rows:\n  - question:\n    ",
+        "model:\n  generation:\n    x:\n    ",
+        "infer_cfg:\n  prompt_template:\n    template:\n    ",
+        "doc_to_text: x\nmetadata:\n    ",
+    ],
+)
+def test_aliases_that_stand_for_too_much_are_refused(before: str, bomb: str, tmp_path: Path) -> None:
+    """Rows of such a list were written as text without end, and a template of it took a minute and 1.7 GB."""
+    path = tmp_path / "task.yaml"
+    path.write_text(before + bomb.replace("\n", "\n    "))
+
+    def load() -> None:
+        with pytest.raises(TaskError, match="the aliases of the YAML stand for more than 4 MiB; write fewer of them"):
+            load_task(path, [])
+
+    assert processor_seconds(load, enough=1) < 3
+
+
+def test_aliases_that_stand_for_less_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "task.yaml"
+    rows = "  - {question: &a0 " + "x" * 100_000 + "}\n" + "  - {question: *a0}\n" * 39
+    path.write_text(f"dataset:\n  rows:\n{rows}")
+    assert len(list(load_task(path).messages())) == 40

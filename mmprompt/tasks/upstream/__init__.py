@@ -1,1 +1,1 @@
-"""Dataset configs of other runners, read as tasks."""
+"""Configs of other runners, read as tasks."""

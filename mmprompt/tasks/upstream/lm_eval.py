@@ -13,14 +13,15 @@ example is a question and its answer. ``output_type: multiple_choice`` compares 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 from mmprompt.datasets.read import Dataset
 from mmprompt.errors import TaskError, names_in_short, nearest, shown
+from mmprompt.errors.findings import Note
 from mmprompt.tasks.config import Section
+from mmprompt.tasks.files import TaskFile
 from mmprompt.tasks.section_values import ConfigValue
-from mmprompt.tasks.upstream.config_folder import ConfigFolder, line_of, upstream_yaml
+from mmprompt.tasks.upstream.includes import Includes
 from mmprompt.tasks.upstream.lm_eval_prompts import (
     ANSWER,
     BEGIN,
@@ -31,7 +32,7 @@ from mmprompt.tasks.upstream.lm_eval_prompts import (
     Examples,
     examples_of,
 )
-from mmprompt.tasks.upstream.shaped_rows import ShapedDataset, UpstreamYaml, unused_note
+from mmprompt.tasks.upstream.shaped_rows import ShapedDataset
 from mmprompt.tasks.yaml_text import FunctionName
 
 _PROMPT_KEYS = ("doc_to_text", "doc_to_target", "doc_to_choice", "doc_to_image", "doc_to_audio", "doc_to_visual",
@@ -60,14 +61,6 @@ MARKS = frozenset(
 
 _TYPES = ("generate_until", "multiple_choice")
 _LOCAL = ("json", "csv", "parquet", "arrow", "text", "imagefolder", "audiofolder", "webdataset")
-_DEPTH = 20
-
-
-class _File(NamedTuple):
-    """The keys of a file with those it includes, and the file and line of each."""
-
-    keys: dict[str, ConfigValue]
-    places: dict[str, tuple[str, int | None]]
 
 
 class LmEvalRows:
@@ -81,7 +74,11 @@ class LmEvalRows:
         self._keys = keys
 
     def section(self, dataset: ConfigValue) -> ConfigValue:
-        """Return the section ``dataset``; in a folder that the caller gives, the splits are those of the file."""
+        """Return the section ``dataset``; in a folder that the caller gives, the splits are those of the file.
+
+        Raises:
+            TaskError: the rows lie on a hub, and the caller gives no dataset.
+        """
         if dataset is None:
             if self._local is None:
                 raise self._no_rows()
@@ -116,44 +113,21 @@ class LmEvalRows:
         )
 
 
-def read(folder: ConfigFolder, text: str, _abbr: str | None) -> UpstreamYaml:
-    """Return the task of a file.
+def read(path: str, text: str, config: Section, roots: Sequence[str]) -> TaskFile:
+    """Return the task of a file, whose text holds ``config``; from ``roots`` it may include files too.
 
     Raises:
         TaskError: it is a group, or a prompt depends on a function or on a key that is unknown.
     """
-    file = _merged(folder, text, _DEPTH)
+    merged = Includes(path, roots).merged(path, text, config)
     try:
-        return _task(file, folder)
+        return _task(merged.keys, os.path.dirname(path))
     except TaskError as error:
-        at, line = file.places.get(error.where.setting or "", (None, None))
+        at, line = merged.place(error.where.setting)
         raise error.located(file=at, line=line) from None
 
 
-def _merged(folder: ConfigFolder, text: str, depth: int) -> _File:
-    """Return the keys of a file laid over those of the files that it includes."""
-    config = upstream_yaml(text, functions=True)
-    if not isinstance(config, Mapping):
-        raise TaskError(f"{shown(folder.path)} holds {type(config).__name__}", "include a mapping")
-    if depth == 0:
-        raise TaskError(f"files include each other deeper than {_DEPTH}", "break the circle of 'include'")
-    merged = _File({}, {})
-    include = config.get("include")
-    for name in [include] if isinstance(include, str) else include or ():  # type: ignore[union-attr]  # checked below
-        if not isinstance(name, str):
-            raise TaskError("include is not the name of a file", "give a file, or a list of files")
-        path = folder.file(name, "include")
-        other = _merged(folder.beside(path), folder.text(path, "include"), depth - 1)
-        merged.keys.update(other.keys)
-        merged.places.update(other.places)
-    own = {str(key): value for key, value in config.items() if key != "include"}
-    merged.keys.update(own)
-    merged.places.update({key: (folder.path, line_of(text, key)) for key in own})
-    return merged
-
-
-def _task(file: _File, folder: ConfigFolder) -> UpstreamYaml:
-    keys = file.keys
+def _task(keys: Section, folder: str) -> TaskFile:
     _check_keys(keys)
     kind = keys.get("output_type", _TYPES[0])
     if kind not in _TYPES:
@@ -178,7 +152,9 @@ def _task(file: _File, folder: ConfigFolder) -> UpstreamYaml:
     if local is not None:
         config["dataset"] = local
     unused += [*more, *others, *examples.unused]
-    return UpstreamYaml(config, (*unused_note(unused), *examples.notes), LmEvalRows(prompts, examples, local, keys))
+    what = f"these keys do not change the prompts and are not used: {names_in_short(unused)}"
+    notes = (*([Note("MM614", what)] if unused else []), *examples.notes)
+    return TaskFile(config, notes, upstream=True, is_data=True, rows=LmEvalRows(prompts, examples, local, keys))
 
 
 def _check_keys(keys: Section) -> None:
@@ -246,7 +222,7 @@ def _is_folder(path: ConfigValue) -> bool:
     return isinstance(path, (str, os.PathLike)) and os.path.isdir(path)
 
 
-def _local_rows(keys: Section, folder: ConfigFolder, examples: Examples) -> tuple[Section | None, list[str]]:
+def _local_rows(keys: Section, folder: str, examples: Examples) -> tuple[Section | None, list[str]]:
     """Return the section ``dataset`` of rows in files, None for rows on a hub, and the settings that are not used."""
     path, kwargs = keys.get("dataset_path"), keys.get("dataset_kwargs") or {}
     if not isinstance(kwargs, Mapping):
@@ -266,7 +242,7 @@ def _local_rows(keys: Section, folder: ConfigFolder, examples: Examples) -> tupl
             section["train"] = files
     else:
         data = kwargs.get("data_dir") if path in _LOCAL else path
-        if isinstance(data, str) and os.path.isdir(os.path.join(folder.folder, data)):
+        if isinstance(data, str) and os.path.isdir(os.path.join(folder, data)):
             section = {"path": data, "splits": {"path": split}}
             if examples.needs_file:
                 section.update(train=data, splits={"path": split, "train": examples.split})

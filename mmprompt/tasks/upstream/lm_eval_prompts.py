@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from mmprompt.datasets.list_cells import list_of_cell
@@ -23,6 +23,7 @@ BEGIN, TURN, PREFIX, ANSWER, CHOICES = "begin", "turn", "prefix", "answer", "cho
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _MEDIA = {"doc_to_image": "image", "doc_to_visual": "image", "doc_to_audio": "audio"}
+_MOST_MEDIA = 100
 _NEED_COLUMN = ("doc_to_text", "doc_to_target", "doc_to_choice", *_MEDIA)
 
 
@@ -94,6 +95,9 @@ class DocPrompts(NamedTuple):
         for key, modality in () if example else _MEDIA.items():
             named = keys.get(key)
             names = named if isinstance(named, (list, tuple)) else [named] if named else ()
+            if len(names) > _MOST_MEDIA:
+                what = f"{key} names {len(names)} columns"
+                raise TaskError(what, f"name at most {_MOST_MEDIA}").located(setting=key)
             sources += [(modality, Field.of(key, name)) for name in names]
         question = fields.get("doc_to_text") or Field("doc_to_text", "", None)
         if isinstance(question.constant, int):
@@ -107,8 +111,8 @@ class DocPrompts(NamedTuple):
         begin, prefix = fields.get("description"), fields.get("gen_prefix")
         return cls(question, target, choices, begin, prefix, tuple(sources), compares, example)
 
-    def shape(self, row: Sample) -> Iterator[Sample]:
-        """Yield the row with its prompt."""
+    def shape(self, row: Sample) -> Sample:
+        """Return the row with its prompt."""
         choices = self._choices(row)
         made: dict[str, object] = {
             BEGIN: self._begin(row),
@@ -121,7 +125,7 @@ class DocPrompts(NamedTuple):
             made[CHOICES] = choices
         if self.is_example:
             made = {TURN: [*made[TURN], *_reply(made)]}  # type: ignore[misc]  # a list
-        yield row._replace(columns=made, scanned=False, messages=None, sent=frozenset())
+        return row._replace(columns=made, scanned=False, messages=None, sent=frozenset())
 
     def _begin(self, row: Sample) -> list[dict[str, str]]:
         text = "" if self.description is None else str(self.description.fill(row)[0])
@@ -212,6 +216,7 @@ def _sources(field: Field, row: Sample) -> list[object]:
 _OVERRIDES = ("doc_to_text", "doc_to_target", "doc_to_choice", "gen_prefix")
 _UNUSED = ("fewshot_indices", "target_delimiter", "fewshot_delimiter")
 _KNOWN = ("sampler", "split", "samples", "process_docs", *_OVERRIDES, *_UNUSED)
+_MOST_EXAMPLES = 10_000
 _SEED = 1234
 """lm-eval's default ``--seed`` for examples."""
 
@@ -248,8 +253,9 @@ def examples_of(keys: Section, *, compares: bool) -> Examples:
         TaskError: they depend on a function, or a setting is unknown.
     """
     count, config = keys.get("num_fewshot") or 0, keys.get("fewshot_config") or {}
-    if not isinstance(count, int) or count < 0:
-        raise TaskError(f"num_fewshot is {count}", "give a whole number, 0 or more").located(setting="num_fewshot")
+    if not isinstance(count, int) or not 0 <= count <= _MOST_EXAMPLES:
+        hint = f"give a whole number from 0 to {_MOST_EXAMPLES}"
+        raise TaskError(f"num_fewshot is {shown(count)}", hint).located(setting="num_fewshot")
     if not isinstance(config, Mapping):
         what = f"fewshot_config is {type(config).__name__}"
         raise TaskError(what, "give a mapping").located(setting="fewshot_config")
