@@ -13,6 +13,7 @@ from mmprompt.datasets.dataset_file import DatasetFile
 from mmprompt.datasets.layouts import LAYOUTS, laid_out, layout_of, recognised
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.readers import coco, folder, internvl, json_members, media_folder, parquet, vqav2
+from mmprompt.datasets.readers.patterns import Walk
 from mmprompt.datasets.readers.references import with_referenced_pictures
 from mmprompt.datasets.recognise import as_text_hint, binary_kind, recognise
 from mmprompt.datasets.sample import Row, Sample
@@ -123,7 +124,8 @@ def parts_of(paths: Sequence[str], asked: Settings) -> tuple[list[Part], str | N
     """Return the files of a dataset, and the folder if the caller gave a folder."""
     parts: list[Part] = []
     given = None
-    files = [file for pattern in paths for file in folder.expanded(pattern)]
+    walk = Walk()
+    files = [file for pattern in paths for file in walk.files(pattern)]
     _refuse_repeated(files)
     for path in files:
         found = folder.Contents((path,))

@@ -7,12 +7,15 @@ inside its own folder, and it sets limits up to those of the default policy. Eve
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, cast
 
+from mmprompt.datasets.readers.folder import files_of
+from mmprompt.datasets.readers.patterns import Walk
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Note
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.media.real_path import blobs_folder
 from mmprompt.tasks.config import DatasetSection, MediaSection, TaskConfig
 
 _HOSTILE = "hostile"
@@ -98,9 +101,39 @@ def granted_config(config: TaskConfig, named: DatasetSection, folder: str, grant
     return config._replace(media=media, is_data=True)
 
 
-def folder_notes(named: DatasetSection, folder: str) -> Iterator[Note]:
-    """Yield a note for each dataset of a task file that lies outside the task's folder: its media may be read too."""
-    for dataset in dict.fromkeys(map(os.path.realpath, _dataset_folders(named))):
+def check_files(files: Iterable[str], config: TaskConfig, folder: str, grants: Grants) -> None:
+    """Refuse the files of a dataset to which a link leads out of what is allowed.
+
+    That is ``grants.within`` or, under ``--policy hostile``, the task's own ``folder`` and the roots of ``grants``.
+
+    Raises:
+        TaskError: there is one; an ``OutsideError`` if it lies outside ``grants.within``.
+    """
+    if grants.within is not None:
+        for path in _files_outside(files, [grants.within]):
+            raise OutsideError(f"{shown(path)} lies outside {shown(grants.within)}", "name it yourself")
+    if grants.decided or _HOSTILE not in (grants.preset, config.media["policy"]):
+        return
+    allowed = [os.path.realpath(name) for name in (folder or os.curdir, *grants.roots)]
+    allowed += filter(None, [blobs_folder(os.path.join(name, "")) for name in allowed])
+    outside = dict.fromkeys(map(os.path.dirname, _files_outside(files, allowed)))
+    _refuse([_Request(f"the dataset's file in {shown(name)}", f"--media-root {_word(name)}") for name in outside])
+
+
+def _files_outside(names: Iterable[str], folders: Sequence[str]) -> list[str]:
+    """Return the real paths of files, those of patterns and folders too, that lie in none of ``folders``."""
+    walk = Walk()
+    found = [path for name in names if name != "-" for path in walk.files(name)]
+    files = [path for name in found for path in (files_of(name).files if os.path.isdir(name) else [name])]
+    return [os.path.realpath(path) for path in files if not is_inside(path, folders)]
+
+
+def folder_notes(named: DatasetSection, folder: str, opened: Iterable[str]) -> Iterator[Note]:
+    """Yield a note for each folder outside the task's own whose media may be read too.
+
+    ``named`` are the datasets that the task names, ``opened`` the folders in which they were found.
+    """
+    for dataset in dict.fromkeys(map(os.path.realpath, [*_dataset_folders(named), *opened])):
         if not is_inside(dataset, [folder or os.curdir]):
             what = f"the task names a dataset outside its own folder, so media below {dataset} may be read"
             yield Note("MM206", what)
@@ -145,7 +178,7 @@ def dataset_paths(named: DatasetSection) -> list[str]:
 def _parent(path: str) -> str:
     """Return the folder of a file; of a pattern the one above its first wildcard."""
     folder = os.path.dirname(path)
-    while any(mark in folder for mark in "*?["):
+    while not os.path.lexists(path) and any(mark in folder for mark in "*?["):
         folder = os.path.dirname(folder)
     return folder or os.curdir
 

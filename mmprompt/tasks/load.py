@@ -13,7 +13,7 @@ from mmprompt.tasks.config import KEYS, DatasetSection, TaskConfig, task_config
 from mmprompt.tasks.default_prompt import SYSTEM
 from mmprompt.tasks.examples import CountTokens, Encoder, takes_examples, token_counter
 from mmprompt.tasks.files import TaskFile, TypedPath, is_task_file, read_task_file
-from mmprompt.tasks.grants import Grants, dataset_paths, folder_notes, granted_config, require_inside
+from mmprompt.tasks.grants import Grants, check_files, dataset_paths, folder_notes, granted_config, require_inside
 from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.task import Task
 
@@ -108,18 +108,20 @@ def _task(  # noqa: PLR0917  # what the two ways of loading have in common
         )
     checked = task_config(file.config, dataset, base, upstream=file.upstream)
     notes: list[Note] = [*file.notes]
+    named: DatasetSection = checked.dataset if dataset is None else {}
     if grants is not None:
-        named: DatasetSection = checked.dataset if dataset is None else {}
         if not takes_examples(checked.infer_cfg):
             named = {"path": named["path"], "join": named["join"]} if "path" in named else {}
         checked = granted_config(checked, named, base, grants)
-        notes += [] if grants.decided else folder_notes(named, base)
-    within = None if grants is None else grants.within
-    if within is not None:
-        require_inside(dataset_paths(checked.dataset), within)
+        if grants.within is not None:
+            require_inside(dataset_paths(checked.dataset), grants.within)
     own, train = _open_datasets(checked, layouts=file.rows is None and not file.upstream)
-    if within is not None:  # of folders and patterns too, whose files may be links
-        require_inside([name for opened in (own, train) if opened is not None for name in opened.files], within)
+    if grants is not None:
+        judged = named if grants.within is None else ("path", "train")
+        opened = [found for found, key in ((own, "path"), (train, "train")) if found is not None and key in judged]
+        check_files([name for dataset in opened for name in dataset.files], checked, base, grants)
+        folders = [root for dataset in opened for root in dataset.roots]
+        notes += [] if grants.decided else folder_notes(named, base, folders)
     if file.rows is not None:
         own, train = file.rows.shaped(own, train)
     return Task(checked, own, train, count_tokens=token_counter(tokenizer), notes=notes, policy=policy)

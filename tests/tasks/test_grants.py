@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from time_taken import processor_seconds
 
 from mmprompt import MediaPolicy, TaskError, load_task
 from mmprompt.cli import main
@@ -161,3 +162,78 @@ def test_a_root_too_long_for_a_path_is_refused_at_once(folder: Path) -> None:
         load_task(written(folder, "roots: [" + "a/" * 200_000 + "]"))
     with pytest.raises(TaskError, match="cannot allow by itself"):
         load_task(written(folder, 'roots: ["a\\0b"]'))
+
+
+@pytest.fixture
+def secret(folder: Path) -> Path:
+    """A folder beside the task's own, to which links in that one lead."""
+    other = folder.parent / "secret"
+    (folder / "[x]").mkdir()
+    other.mkdir()
+    (other / "rows.jsonl").write_text('{"id": 1, "question": "the secret"}\n')
+    (folder / "door").symlink_to(other)
+    (folder / "alias.jsonl").symlink_to(other / "rows.jsonl")
+    (folder / "[x]" / "shelf").mkdir()
+    (folder / "[x]" / "shelf" / "rows.jsonl").symlink_to(other / "rows.jsonl")
+    (folder / "own.jsonl").write_text('{"id": 1, "question": "mine"}\n')
+    return other
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        '"do*/../../secret/rows.jsonl"',
+        '"*/../../secret/*"',
+        '"[x]/../../secret/rows.jsonl"',
+        '"doo?/rows.jsonl"',
+        "door",
+        ".",
+        "alias.jsonl",
+        '"al*.jsonl"',
+        "{path: own.jsonl, join: ['alias.jsonl:id']}",
+        "{path: own.jsonl, join: ['doo?/rows.jsonl:id']}",
+        "{path: own.jsonl, join: ['[x]/shelf:id']}",
+        "{path: own.jsonl, train: 'do*/rows.jsonl'}",
+    ],
+)
+def test_no_pattern_and_no_link_leads_out_of_the_folder_under_hostile(
+    dataset: str, folder: Path, secret: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if dataset == ".":
+        for name in ("rows.jsonl", "own.jsonl", "alias.jsonl"):
+            (folder / name).unlink()
+        (folder / "link").unlink()
+    shots = "retriever: {type: FixKRetriever, fix_id_list: [0]}, ice_template: '{question}'"
+    infer = f"{{prompt_template: {{template: '</E>{{question}}', ice_token: '</E>'}}, {shots}}}"
+    path = folder / "task.yaml"
+    path.write_text(f"dataset: {dataset}\n" + (f"infer_cfg: {infer}\n" if "train" in dataset else ""))
+    assert main(["render", str(path), "--policy", "hostile"]) == 2
+    out, err = capfd.readouterr()
+    assert "secret" not in out
+    assert "pass --media-root" in err or "goes up ('..') behind a wildcard" in err, err
+    if "--media-root" in err:
+        assert main(["render", str(path), "--policy", "hostile", "--media-root", str(secret)]) == 0
+        assert main(["render", str(path)]) == 0
+        only_rows = (".", "alias.jsonl", '"al*.jsonl"')
+        opens_media = dataset not in only_rows and "join" not in dataset
+        assert (f"media below {secret} may be read" in capfd.readouterr().err) == opens_media
+
+
+def test_a_pattern_outside_is_refused_under_hostile_before_it_is_walked(folder: Path) -> None:
+    path = written(folder, "policy: hostile", '"/*/*/*/*/*/*/*/none"')
+
+    def load() -> None:
+        with pytest.raises(TaskError, match="media of the dataset in '/'"):
+            load_task(path)
+
+    assert processor_seconds(load, enough=0.5) < 1
+
+
+def test_a_dataset_in_a_cache_of_hugging_face_is_inside_although_its_files_are_links(tmp_path: Path) -> None:
+    own = tmp_path / "datasets--org--name" / "snapshots" / "1a2b"
+    blobs = own.parents[1] / "blobs"
+    own.mkdir(parents=True)
+    blobs.mkdir()
+    (blobs / "0f").write_text('{"question": "?"}\n')
+    (own / "rows.jsonl").symlink_to("../../blobs/0f")
+    assert len(list(load_task(written(own, "policy: hostile")).messages())) == 1

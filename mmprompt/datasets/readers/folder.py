@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import re
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from mmprompt.datasets.readers.media_folder import METADATA
+from mmprompt.datasets.readers.patterns import Walk
 from mmprompt.errors import DatasetError, nearest, shown
 
 _T = TypeVar("_T")
@@ -65,20 +65,6 @@ def files_of(folder: str, split: str | None = None) -> Contents:
             return Contents(_chosen(shards, split, folder), name, split in shards)
     texts = _texts(folder)
     return Contents(_chosen(texts, split, folder), None, split in texts)
-
-
-def expanded(path: str) -> list[str]:
-    """Return the files that a pattern such as ``data/*.parquet`` names, in order; a name without ``*?[`` stays.
-
-    Raises:
-        DatasetError: nothing matches.
-    """
-    if os.path.lexists(path) or not re.search(r"[*?[]", path):
-        return [path]
-    found = sorted(glob.glob(path))
-    if not found:
-        raise DatasetError(f"no file matches {shown(path)}", "check the pattern")
-    return found
 
 
 def missing_shards(files: Sequence[str]) -> dict[str, list[str]]:
@@ -153,11 +139,8 @@ def _folders(folder: str) -> list[str]:
 
 def _found(folder: str, ends: tuple[str, ...]) -> list[str]:
     """Return the files of a folder with this ending or, if it has none, those of its subfolders."""
-    for pattern in ("*", "*/*"):
-        found = [path for path in glob.glob(os.path.join(glob.escape(folder), pattern)) if path.endswith(ends)]
-        if found:
-            return sorted(found)
-    return []
+    walk = Walk()
+    return walk.below(folder, ["*"], ends) or walk.below(folder, ["*", "*"], ends)
 
 
 def _by_split(paths: Sequence[str], shard: re.Pattern[str] = _SHARD) -> dict[str, tuple[str, ...]]:
