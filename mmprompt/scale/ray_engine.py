@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import secrets
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from typing import IO, TypeVar, cast
 
 import mmprompt
@@ -24,6 +25,10 @@ _BOOT = (
     "import sys; workers, address, folder = sys.argv[1:4]; sys.path[:] = sys.argv[4:]; "
     "from mmprompt.scale.ray_driver import drive; drive(int(workers), address, folder)"
 )
+_INSTALL = "pip install 'mmprompt[ray]'"
+_OLDEST = (2, 52)
+"""The first Ray whose clusters ask for a token."""
+
 _LOOPBACK = ("127.", "localhost", "[::1]")
 _ENDING = 20.0
 """Seconds that Ray has to end its processes before they are killed."""
@@ -39,8 +44,9 @@ def run_ray(
     """Run a shard function for each spec as a task of Ray, and yield the reports as shards end, in any order.
 
     Ray runs in a process of its own: nothing of it changes this one, and what it prints goes to a file. It joins the
-    cluster that the environment variable ``RAY_ADDRESS`` names. Without it a local one is started, which listens on
-    loopback only, with a token of its own, without dashboard or usage reports; it ends with the run. A task whose
+    cluster that the environment variable ``RAY_ADDRESS`` names. Without it, or with ``local``, one is started, which
+    listens on loopback only, without dashboard or usage reports, and ends with the run. It has a token of its own,
+    whatever the environment says. A task whose
     worker or node died is tried again by Ray.
 
     Args:
@@ -49,11 +55,10 @@ def run_ray(
         workers: the most shards at once; by default one for each CPU.
 
     Raises:
-        TaskError: Ray is not installed, or does not start.
+        TaskError: Ray is not installed, or too old, or does not start.
         MMPromptError: what the function raised; the shards in progress are stopped.
     """
-    if find_spec("ray") is None:
-        raise TaskError("--engine ray needs Ray", "pip install 'mmprompt[ray]'", code="MM903")
+    _require_ray()
     address = os.environ.get("RAY_ADDRESS", "")
     short = None if len(tempfile.gettempdir()) <= _LONGEST_FOLDER else "/tmp"  # noqa: S108  # the folder in it is ours
     with (
@@ -65,6 +70,17 @@ def run_ray(
             yield from _reports(process, log, function, specs)
         finally:
             _end(process)
+
+
+def _require_ray() -> None:
+    """Refuse a Ray that is missing, or so old that it knows no tokens."""
+    try:
+        found = version("ray")
+    except PackageNotFoundError:
+        raise TaskError("--engine ray needs Ray", _INSTALL, code="MM903") from None
+    if tuple(map(int, re.findall(r"\d+", found)[:2])) < _OLDEST:
+        what = f"--engine ray needs Ray {'.'.join(map(str, _OLDEST))} or newer, and this is {found}"
+        raise TaskError(what, _INSTALL, code="MM903")
 
 
 def _started(workers: int | None, address: str, folder: str, log: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -85,10 +101,12 @@ def _started(workers: int | None, address: str, folder: str, log: IO[bytes]) -> 
 def _settings(address: str) -> dict[str, str]:
     """Return the environment variables with which Ray keeps to loopback, and to itself."""
     settings = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-    if not address or address == "local" or address.startswith(_LOOPBACK):
+    own = address in ("", "local")
+    if own or address.startswith(_LOOPBACK):
         settings["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # where Ray takes 127.0.0.1 for an address
-    if not address and "RAY_AUTH_MODE" not in os.environ:
+    if own:  # without a token, whoever reaches the cluster runs code as this user
         settings |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        settings |= {"RAY_ENABLE_K8S_TOKEN_AUTH": "0"}  # with it, Kubernetes would say who has a token
     return settings
 
 

@@ -57,3 +57,18 @@ def test_a_run_goes_on_with_the_shards_it_began_with_whatever_their_size_is_now(
     words = ("render", str(dataset(tmp_path)), "-o", str(tmp_path / "out.jsonl"), "--engine", "local")
     stopped((*words, "--rows-per-shard", "50", "--workers", "1"), 2)
     assert_goes_on((*words, "--rows-per-shard", "7", "--workers", "2"), tmp_path, "2 of 4")
+
+
+@pytest.mark.parametrize("version", ["2.51.1", "1.13.0", "2.9"])
+def test_a_ray_that_knows_no_tokens_is_refused_in_one_line(version: str, tmp_path: Path) -> None:
+    about = tmp_path / "site" / f"ray-{version}.dist-info"
+    (tmp_path / "site" / "ray").mkdir(parents=True)
+    (tmp_path / "site" / "ray" / "__init__.py").write_text("raise SystemExit('Ray is loaded')")
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: ray\nVersion: {version}\n")
+    dataset(tmp_path)
+    with pytest.MonkeyPatch.context() as here:
+        here.syspath_prepend(str(tmp_path / "site"))
+        done = run_here("render", "data.jsonl", "-o", "out.jsonl", "--engine", "ray", cwd=tmp_path)
+    said = f"mmprompt: MM903 --engine ray needs Ray 2.52 or newer, and this is {version}; pip install 'mmprompt[ray]'\n"
+    assert (done.returncode, done.stderr.decode()) == (2, said)
