@@ -529,6 +529,7 @@ def test_one_connection_a_thread_is_kept_open() -> None:
         "http://me:pw@h/v1",
         "http://h/v1?key=pw",
         "http://h:99999/v1",
+        "http://h:0/v1",
         "http://h /v1",
     ],
 )
