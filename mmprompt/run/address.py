@@ -1,9 +1,9 @@
 """Which server a run asks, and what it sends there beside the requests.
 
-A task file may come from a stranger. The server that it names is asked only where it is this machine or the caller
-names the same host, and a host that it alone names gets no key. ``OPENAI_API_KEY`` goes only to
-``https://api.openai.com``. Any other server gets ``MMPROMPT_API_KEY``, or the variable that the *command line* names: a
-task file cannot choose it.
+A task file may come from a stranger. The server that it names is asked only if the caller names the same scheme, host
+and port, or if it is on this machine. A server that the task file alone names gets no key. ``OPENAI_API_KEY`` goes only
+to ``https://api.openai.com``. Any other server gets ``MMPROMPT_API_KEY``, or the variable that the *command line*
+names: a task file cannot choose it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from mmprompt.errors import ServerError
+from mmprompt.media.fetch.hosts import host_and_port
 from mmprompt.media.sources import in_short
 
 BASE_URL = "MMPROMPT_BASE_URL"
@@ -48,18 +49,18 @@ def server_access(
         environ: by default the environment of the process.
 
     Raises:
-        ServerError: no server is given, one is named by the task file alone, or a key or header cannot be sent.
+        ServerError: no server is given, the task file alone names one that is not on this machine, or a key or header
+            cannot be sent.
     """
     named = option or (os.environ if environ is None else environ).get(BASE_URL) or ""
     url = option or in_task_file or named
     if not url:
         raise ServerError("no server is given", f"give --base-url URL, or set {BASE_URL}")
     asked = check_address(url)
-    same = bool(named) and check_address(named).hostname == asked.hostname
-    if not same and not _is_loopback(str(asked.hostname)):
-        raise ServerError(f"only the task file names the server {in_short(url)}", _GIVE)
-    if same and (asked.scheme == "https" or check_address(named).scheme == "http"):
+    if named and (check_address(named).scheme, host_and_port(named)) == (asked.scheme, host_and_port(url)):
         return Access(url, key_for(url, key_variable, environ), header_values(headers, environ))
+    if not _is_loopback(str(asked.hostname)):
+        raise ServerError(f"only the task file names the server {in_short(url)}", _GIVE)
     if key_variable or list(headers):
         raise ServerError(f"only the task file names {in_short(url)}, so no key or header goes there", _GIVE)
     return Access(url, None, {})
@@ -73,7 +74,7 @@ def check_address(base_url: str) -> SplitResult:
     """
     try:
         parts = urlsplit(base_url)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         sound = False
     if not sound or not base_url.isprintable() or " " in base_url:

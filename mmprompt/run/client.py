@@ -168,11 +168,12 @@ class ChatClient:
             ServerError: the server refuses the request.
         """
         answer, kind = self._send(body, path)
+        streamed = kind.strip().lower().startswith("text/event-stream")
         try:
-            found = joined(answer) if kind.strip().lower().startswith("text/event-stream") else json.loads(answer)
+            found = joined(answer) if streamed else json.loads(answer)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise self._no_reply(answer) from None
-        if found is None:
+        if found is None and streamed:
             raise PassingError(f"{self.base_url} broke off its answer", "look into its log")
         if not isinstance(found, dict):
             raise self._no_reply(answer)
@@ -182,7 +183,7 @@ class ChatClient:
         """Send a request once, and return the body of its answer with its type."""
         from urllib3 import exceptions  # noqa: PLC0415  # heavy
 
-        from mmprompt.run.connections import is_cut, is_late  # noqa: PLC0415  # heavy
+        from mmprompt.run.connections import is_cut, is_ended, is_late  # noqa: PLC0415  # heavy
 
         answer: BaseHTTPResponse | PlainAnswer | None = None
         try:
@@ -203,15 +204,27 @@ class ChatClient:
             if is_late(fault):
                 what = f"{self.base_url} gave no answer within {self.timeout:g} s"
                 raise PassingError(what, "raise the timeout, or ask for fewer tokens", kind="late") from None
-            what = "broke off its answer" if answer is not None else "ended the connection without an answer"
-            kind = "away" if answer is None else ""
-            raise PassingError(f"{self.base_url} {what}", "look into its log", kind=kind) from None
+            if answer is not None:
+                raise PassingError(f"{self.base_url} broke off its answer", "look into its log") from None
+            if is_ended(fault):
+                what = f"{self.base_url} ended the connection without an answer"
+                raise PassingError(what, "look into its log", kind="away") from None
+            raise self._not_http() from None
+        except (exceptions.InvalidHeader, exceptions.DecodeError):
+            raise self._not_http() from None
         except (exceptions.HTTPError, OSError) as fault:
             what = f"{self.base_url} failed the request ({type(fault).__name__})"
             raise NoAccessError(what, "check the address, and the proxy if there is one") from None
+        except (ValueError, OverflowError):  # of http.client, for chunks of a negative size
+            raise self._not_http() from None
         finally:
             if answer is not None:
                 answer.close()
+
+    def _not_http(self) -> PassingError:
+        """Return the error of an answer that is not HTTP. Before its first reply, the server may be of another kind."""
+        what, kind = f"{self.base_url} gave an answer that is not valid HTTP", "" if self._replied else "away"
+        return PassingError(what, "check the address, or look into the server's log", kind=kind)
 
     def _check_status(self, answer: BaseHTTPResponse | PlainAnswer) -> None:
         """Raise an error with the server's own message for every status except 200."""
@@ -220,8 +233,8 @@ class ChatClient:
             return
         what = f"{self.base_url} answers {status_words(status)}"
         headers = answer.headers
-        if 300 <= status < 400:
-            leads = in_short(self._hidden(headers.get("Location", "")))
+        if 300 <= status < 400 and (place := headers.get("Location")):
+            leads = in_short(self._hidden(place))
             raise NoAccessError(f"{what}, which leads to {leads}", "give that address as the base URL")
         what, hint = what + self._said(_body(answer)), _HINTS.get(status, "")
         if is_passing(status):

@@ -194,6 +194,11 @@ def is_late(fault: Exception) -> bool:
     )
 
 
+def is_ended(fault: Exception) -> bool:
+    """Return whether a connection ended before anything came on it, or while it was sent to."""
+    return isinstance(fault, ProtocolError) and isinstance(fault.args[-1], OSError)
+
+
 def is_cut(fault: Exception) -> bool:
     """Return whether a fault of TLS is a connection that ended, as when a server starts anew."""
     return isinstance(next(iter(fault.args), None), (ssl.SSLEOFError, ssl.SSLZeroReturnError))

@@ -27,8 +27,8 @@ LONGEST_WISH = 120.0
 """Seconds. If a server asks for a longer wait, there is no other attempt."""
 
 _FIRST_CONTACT = 4
-"""The most attempts at a server that was never there: most often the address is wrong. The fewest requests without
-an answer in time that end a run in which there was none."""
+"""The most attempts at a server that was never there: most often the address is wrong. The fewest items in a row that
+end a run because the server is gone, or gave no answer in time from the first on: a server may answer all but a few."""
 
 _WAITING = 4
 """How many jobs there may be for each that can be in flight, those that wait for another attempt among them."""
@@ -90,7 +90,7 @@ class Flight(Generic[_T]):
         self._done: deque[tuple[_T, Answer]] = deque()
         self._fault: BaseException | None = None
         self._contact: float | None = 0.0 if met else None  # when the server was last there
-        self._late = 0  # answers that did not come in time before it was there
+        self._lost = 0  # items without an answer since then
         lock = threading.Lock()
         self._work = threading.Condition(lock)  # there may be work
         self._news = threading.Condition(lock)  # there is an answer, or nothing is left
@@ -230,19 +230,20 @@ class Flight(Generic[_T]):
                 self._pace.fall(number)
             elif answer.error is None:
                 self._pace.rise()
-            lost = answer.kind == "away" and (self._contact is None or self._contact < job.begun)
-            if answer.kind == "late" and self._contact is None:
-                self._late += 1
-                lost = self._late >= max(self._concurrency, _FIRST_CONTACT)
-            elif answer.kind not in ("away", "late"):
-                self._contact = now
+            gone = answer.kind == "away" and (self._contact is None or self._contact < job.begun)
+            late = answer.kind == "late" and self._contact is None
+            if answer.kind not in ("away", "late"):
+                self._contact, self._lost = now, 0
             if not self._stopped and self._again(job, answer):
                 self.retries += 1
                 pause = pause_before(job.attempts, FIRST_PAUSE, LONGEST_PAUSE, answer.after)
                 heapq.heappush(self._due, (now + pause, id(job), job))
             else:
-                total = answer._replace(seconds=now - job.begun, attempts=job.attempts)
-                self._done.append((job.item, total._replace(hopeless=answer.hopeless or lost)))
+                self._lost += gone or late
+                enough = 1 if gone and self._contact is None else max(self._concurrency, _FIRST_CONTACT)
+                hopeless = answer.hopeless or ((gone or late) and self._lost >= enough)
+                total = answer._replace(seconds=now - job.begun, attempts=job.attempts, hopeless=hopeless)
+                self._done.append((job.item, total))
 
     def _again(self, job: _Job[_T], answer: Answer) -> bool:
         """Return whether a job gets another attempt."""

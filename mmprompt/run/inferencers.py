@@ -13,8 +13,8 @@ from mmprompt.render.request import Request
 from mmprompt.run.journal import JournalLine, line_key
 from mmprompt.run.model import Answer
 from mmprompt.run.reply import Reply
-from mmprompt.targets.exact_json import dumps
 from mmprompt.targets.json_values import JSONValue
+from mmprompt.targets.wire_json import record_chunks
 
 NextTurn = Callable[[Sample, Sequence[str]], "Request | MMPromptError | None"]
 """Returns the request of the turn after some replies, the error in its place, or None after the last turn."""
@@ -255,7 +255,7 @@ class LabelledRow(AskedRow):
 def _writable(reply: Reply) -> Reply:
     """Return a reply with U+FFFD for each half of a character, and without a usage that JSON cannot hold."""
     try:
-        dumps([reply, reply.finish_reason, reply.usage])
+        record_chunks({"prediction": reply, "finish_reason": reply.finish_reason, "usage": reply.usage})
     except TargetError:
         text, reason = (
             t.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for t in (reply, reply.finish_reason)

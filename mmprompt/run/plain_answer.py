@@ -95,6 +95,8 @@ def plain_answer(received: bytes) -> tuple[PlainAnswer | None, bool]:
 class _Continued(TimedResponse):
     """A response of which some bytes were received already."""
 
+    most = 1 << 27
+
     def __init__(self, sock: socket.socket, received: bytes) -> None:
         super().__init__(sock, method="POST")
         self.fp = io.BufferedReader(_Prefixed(received, self.fp))
@@ -135,25 +137,25 @@ def later_answer(sock: socket.socket, received: bytes, seconds: float) -> tuple[
 
     Raises:
         OSError: the socket failed, or gave nothing in time.
-        http.client.HTTPException: what came is no answer.
+        http.client.HTTPException, urllib3.exceptions.InvalidHeader: what came is no answer.
     """
     sock.settimeout(seconds)
     response = _Continued(sock, received)
     try:
         response.begin()
+        answer = HTTPResponse(
+            body=response,
+            headers=HTTPHeaderDict(response.msg.items()),
+            status=response.status,
+            version=response.version,
+            reason=response.reason,
+            preload_content=False,
+            original_response=response,
+            enforce_content_length=True,
+            request_method="POST",
+        )
     except BaseException:
         response.close()
         raise
-    answer = HTTPResponse(
-        body=response,
-        headers=HTTPHeaderDict(response.msg.items()),
-        status=response.status,
-        version=response.version,
-        reason=response.reason,
-        preload_content=False,
-        original_response=response,
-        enforce_content_length=True,
-        request_method="POST",
-    )
     came = len(received.partition(b"\r\n\r\n")[2])
     return answer, not response.will_close and (response.length is None or came <= response.length)

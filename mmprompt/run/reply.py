@@ -48,8 +48,13 @@ def reply_of(answer: Mapping[str, Any]) -> Reply:
         AttributeError: a part of the body is not a mapping.
     """
     choice, usage = answer["choices"][0], answer.get("usage")
-    known = usage if isinstance(usage, dict) else None
-    return Reply(text_of(choice["message"]), str(choice.get("finish_reason") or ""), known, choice["message"])
+    reason = choice.get("finish_reason")
+    return Reply(
+        text_of(choice["message"]),
+        reason if isinstance(reason, str) else "",
+        usage if isinstance(usage, dict) else None,
+        choice["message"],
+    )
 
 
 def text_of(message: Mapping[str, JSONValue]) -> str:

@@ -115,6 +115,9 @@ _RUN = 4
 """So many equal tokens in a row, each with the looks of a special token, stand for a medium."""
 
 
+_LEAST, _MOST = -1e9, 1.0
+
+
 class PromptToken(NamedTuple):
     """A token of a prompt, as text, and its log-probability; None for the first."""
 
@@ -153,9 +156,11 @@ class PromptLogprobs:
         try:
             answer = self._client.answer(lambda: self._perplexity(body, with_media=with_media))
         except _NoLogprobsError as error:
-            what = f"{self._client.base_url} gives no log-probabilities of prompts{error}"
-            self._refusal = ServerError(what, _HINT)
-            raise self._refusal from None
+            refusal = ServerError(f"{self._client.base_url} gives no log-probabilities of prompts{error}", _HINT)
+            if self._gives_them:
+                return Answer(error=refusal, passing=True)
+            self._refusal = refusal
+            raise refusal from None
         self._gives_them = self._gives_them or answer.perplexity is not None
         return answer
 
@@ -211,9 +216,17 @@ def _tokens(entries: Any) -> Iterator[PromptToken]:
                 yield PromptToken("", None)
                 continue
             found = next(iter(entry.values()))
-            yield PromptToken(str(found["decoded_token"]), float(found["logprob"]))
-    except (TypeError, ValueError, LookupError, AttributeError, StopIteration):
+            yield PromptToken(str(found["decoded_token"]), _logprob(found["logprob"]))
+    except (TypeError, ValueError, OverflowError, LookupError, AttributeError, StopIteration):
         raise ServerError("the server's log-probabilities are not in vLLM's form", _HINT) from None
+
+
+def _logprob(value: Any) -> float:
+    """Return the logarithm of a probability, as rounding leaves it; one below ``_LEAST`` is as good as impossible."""
+    logprob = float(value)
+    if not logprob < _MOST:
+        raise ValueError(value)
+    return max(logprob, _LEAST)
 
 
 def _has_media(request: Request) -> bool:

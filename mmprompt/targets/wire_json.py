@@ -227,7 +227,10 @@ def _text_and_payloads(record: dict[str, Any], option: int) -> tuple[bytes, list
         text = orjson.dumps(record, note, option)
     except TypeError:
         payloads.clear()
-        text = orjson.dumps(_exact(record, ""), note, option)
+        try:
+            text = orjson.dumps(_exact(record, ""), note, option)
+        except (TypeError, RecursionError):
+            raise TargetError("a value is nested too deeply for JSON", "flatten it", code="MM011") from None
     return text, payloads
 
 

@@ -175,7 +175,7 @@ def test_the_address_connected_to_is_judged_too(monkeypatch):
 def test_the_connection_itself_knows_which_hosts_are_allowed(monkeypatch):
     """Whatever parser took the URL apart: what counts is the name that is dialled."""
     asked = resolve_to(monkeypatch, [PUBLIC])
-    for pool_class in pool_classes(AllowedHosts(["images.example"])).values():
+    for pool_class in pool_classes(AllowedHosts(["images.example"]), 1).values():
         pool = pool_class("evil.example", timeout=3)
         with pytest.raises(PolicyError, match=r"'evil.example' is not among the allowed hosts"):
             pool.urlopen("GET", "/")

@@ -334,6 +334,15 @@ def test_no_redirect_is_followed_and_no_key_goes_there(status: int) -> None:
     assert f"leads to {other.base_url}/x; give that address as the base URL" in str(caught.value)
 
 
+def test_a_redirect_that_leads_nowhere_is_an_ordinary_refusal() -> None:
+    with (
+        serving((304, {}, {})) as server,
+        asking(server) as client,
+        pytest.raises(ServerError, match=r"answers 304 \(Not Modified\)$"),
+    ):
+        client.ask(ASKED)
+
+
 def test_a_body_of_thousands_of_pieces_arrives_whole() -> None:
     texts = [f"{number} " * 40 for number in range(3000)]
     body = json.dumps({"messages": texts}).encode()
@@ -448,6 +457,7 @@ def test_an_answer_through_a_proxy_ends_too(monkeypatch: pytest.MonkeyPatch) -> 
     [
         (b"<html>", ": '<html>'; check that the base URL"),
         (b"[]", r": '\[\]'"),
+        (b"null", ": 'null'"),
         (b'{"choices": []}', ": .*choices"),
         (b'{"choices": [{"message": null}]}', "null"),
         (b'{"choices": [{"message": {"content": {"text": "a"}}}]}', ": .*message"),
@@ -529,6 +539,7 @@ def test_one_connection_a_thread_is_kept_open() -> None:
         "http://me:pw@h/v1",
         "http://h/v1?key=pw",
         "http://h:99999/v1",
+        "http://h:0/v1",
         "http://h /v1",
     ],
 )

@@ -131,9 +131,16 @@ def test_a_server_that_was_there_meanwhile_is_not_given_up(no_pauses: None) -> N
     with Flight(Asked({0: [TIRED, away]}), concurrency=1) as flight:
         answer = answers_of(flight, [0])[0]
     assert (answer.attempts, answer.hopeless) == (10, False)
-    with Flight(Asked({1: [away]}), concurrency=1) as flight:
-        found = answers_of(flight, [0, 1])
-    assert (found[1].attempts, found[1].hopeless) == (10, True)  # gone since its first attempt
+
+
+def test_a_server_that_is_gone_is_given_up_and_one_that_answers_all_but_a_few_is_not(no_pauses: None) -> None:
+    away = TIRED._replace(kind="away")
+    for concurrency, count, given_up in ((1, 3, 0), (1, 4, 1), (8, 7, 0), (8, 8, 1)):
+        with Flight(Asked({item: [away] for item in range(1, count + 1)}), concurrency=concurrency) as flight:
+            assert not answers_of(flight, [0])[0].hopeless
+            found = answers_of(flight, range(1, count + 1))
+        assert {answer.attempts for answer in found.values()} == {10}
+        assert sum(answer.hopeless for answer in found.values()) == given_up
 
 
 def test_fewer_are_in_flight_while_the_server_pushes_back_and_more_again_after() -> None:

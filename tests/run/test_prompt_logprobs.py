@@ -157,7 +157,34 @@ def test_a_fault_that_may_pass_refuses_no_server() -> None:
     assert len(bodies) == 3
 
 
-@pytest.mark.parametrize("entries", [[None, {}], [None, 3], "text", [None, {"7": {"logprob": "x"}}], {"a": 1}])
+@pytest.mark.parametrize("without", [{}, {"choices": CHOICES, "prompt_logprobs": None}])
+def test_once_a_server_gives_them_an_answer_without_them_costs_its_own_request(without: dict[str, Any]) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, Any]:
+        return (200, without) if "b" in str(body["messages"]) else like_vllm(body)
+
+    with serving(answer) as (model, bodies):
+        good, bad, other = model.perplexities(requests(["a", "b", "c"]))
+    assert good.perplexity is not None
+    assert (bad.passing, "gives no log-probabilities of prompts" in str(bad.error)) == (True, True)
+    assert other.perplexity is not None
+    assert len(bodies) == 3
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [None, {}],
+        [None, 3],
+        "text",
+        [None, {"7": {"logprob": "x"}}],
+        {"a": 1},
+        [None, entry("x", 10**400)],
+        [None, entry("x", math.nan)],
+        [None, entry("x", math.inf), entry("y", -math.inf)],
+        [None, entry("x", 1e308), entry("y", 1e308)],
+        [None, {"7": [1]}],
+    ],
+)
 def test_log_probabilities_in_another_form_are_an_error_of_the_request(entries: Any) -> None:
     with serving(lambda _: (200, {"choices": CHOICES, "prompt_logprobs": entries})) as (model, _):
         [answer] = model.perplexities(requests(["a"]))
@@ -185,6 +212,14 @@ def test_a_prompt_in_which_no_token_stands_for_the_media_is_refused(run: list[st
 def test_a_prompt_of_one_token_has_no_perplexity() -> None:
     with pytest.raises(ServerError, match="no token to predict"):
         perplexity_of([PromptToken("", None)], with_media=False)
+
+
+@pytest.mark.parametrize("logprob", [-math.inf, -1e308])
+def test_labels_that_a_server_calls_impossible_have_a_finite_perplexity(logprob: float) -> None:
+    entries = [None, entry("x", logprob), entry("y", logprob)]
+    with serving(lambda _: (200, {"choices": CHOICES, "prompt_logprobs": entries})) as (model, _):
+        [answer] = model.perplexities(requests(["a"]))
+    assert math.isfinite(answer.perplexity or math.inf)
 
 
 def test_a_label_that_is_as_good_as_impossible_has_a_finite_perplexity() -> None:

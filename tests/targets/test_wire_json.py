@@ -96,6 +96,15 @@ def test_a_lone_surrogate_is_refused_with_its_place():
         record_chunks(record([], answer="\udc00"))
 
 
+@pytest.mark.parametrize("depth", [300, 5000])
+def test_what_is_nested_too_deeply_is_refused(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    with pytest.raises(TargetError, match="nested too deeply for JSON; flatten it"):
+        record_chunks({"other": value})
+
+
 @pytest.mark.parametrize("value", [object(), b"bytes", {1, 2}, JPEG.data], ids=lambda value: type(value).__name__)
 def test_what_json_cannot_hold_is_refused(value):
     for key in ("answer", "other"):

@@ -1,4 +1,4 @@
-"""Connections that check the address they connect to, and that keep to a deadline.
+"""Connections that check the address they connect to, and that keep to a deadline and a number of bytes.
 
 A name can resolve to another address each time, so a check before the request proves nothing. Here the connection
 itself resolves the name, checks every address, connects to one of them, and checks the peer it is connected to.
@@ -33,13 +33,14 @@ _MOST_DIALLED = 6
 
 
 class _TimedReader(io.RawIOBase):
-    """Reads a socket until a deadline: each read may wait for the time that is left."""
+    """Reads at most ``most`` bytes of a socket until a deadline: each read may wait for the time that is left."""
 
-    def __init__(self, raw: io.RawIOBase, sock: socket.socket, deadline: float) -> None:
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, deadline: float, most: int) -> None:
         super().__init__()
         self._raw = raw
         self._sock = sock
         self._deadline = deadline
+        self._left = most
 
     def readable(self) -> bool:
         """Return True: it can be read."""
@@ -54,8 +55,12 @@ class _TimedReader(io.RawIOBase):
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
+        if self._left < 0:
+            raise http.client.HTTPException("the answer is too long")
         self._sock.settimeout(left)
-        return self._raw.readinto(buffer)
+        count = self._raw.readinto(buffer)
+        self._left -= count or 0
+        return count
 
     def close(self) -> None:
         """Close the socket's file."""
@@ -68,14 +73,17 @@ class _TimedReader(io.RawIOBase):
 class TimedResponse(http.client.HTTPResponse):
     """A response whose status line, headers and body must all arrive within the current timeout of its socket.
 
-    The timeout of a socket bounds each wait alone: a server that sends one header a second would never end.
+    The timeout of a socket bounds each wait alone: a server that sends one header a second would never end. ``most`` is
+    the number of bytes that may arrive: after a chunk of the size -1, ``http.client`` reads all that comes at once.
     """
+
+    most: ClassVar[int]
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
         super().__init__(sock, *args, **options)
         deadline = time.monotonic() + (sock.gettimeout() or 0.0)
         raw: Any = self.fp.detach()
-        self.fp = io.BufferedReader(_TimedReader(raw, sock, deadline))
+        self.fp = io.BufferedReader(_TimedReader(raw, sock, deadline, self.most))
 
     def begin(self) -> None:
         """Read the status line and headers, and drop cookies, whose parsing takes long."""
@@ -87,7 +95,6 @@ class _GuardedHTTP(HTTPConnection):
     """A connection that only connects to hosts and addresses that ``hosts`` allows."""
 
     hosts: ClassVar[AllowedHosts]
-    response_class = TimedResponse
 
     def connect(self) -> None:
         """Connect, and check the peer before a request is sent."""
@@ -149,14 +156,20 @@ class _GuardedHTTPS(_GuardedHTTP, HTTPSConnection):
     """The same over TLS."""
 
 
-def pool_classes(hosts: AllowedHosts) -> dict[str, type[HTTPConnectionPool]]:
-    """Return pools of guarded connections by scheme, for ``PoolManager.pool_classes_by_scheme``."""
+def pool_classes(hosts: AllowedHosts, most: int) -> dict[str, type[HTTPConnectionPool]]:
+    """Return pools of guarded connections by scheme, for ``PoolManager.pool_classes_by_scheme``.
+
+    An answer may have ``most`` bytes, its head and what frames its body included.
+    """
+
+    class Response(TimedResponse):
+        pass
 
     class PlainConnection(_GuardedHTTP):
-        pass
+        response_class = Response
 
     class SecureConnection(_GuardedHTTPS):
-        pass
+        response_class = Response
 
     class PlainPool(HTTPConnectionPool):
         ConnectionCls = PlainConnection
@@ -164,6 +177,7 @@ def pool_classes(hosts: AllowedHosts) -> dict[str, type[HTTPConnectionPool]]:
     class SecurePool(HTTPSConnectionPool):
         ConnectionCls = SecureConnection
 
+    Response.most = most
     PlainConnection.hosts = SecureConnection.hosts = hosts
     return {"http": PlainPool, "https": SecurePool}
 

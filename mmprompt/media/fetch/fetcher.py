@@ -35,6 +35,8 @@ _FIRST_PAUSE = 0.25
 
 _PIECE = 1 << 20
 _IDLE_HOSTS = 16
+_MOST_FRAMING = 1 << 24
+"""Bytes of heads and chunks, beside twice the bytes that a file may have."""
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _PASSING = frozenset((429, 502, 503, 504))
@@ -71,7 +73,8 @@ class Fetcher:
         self._limit = policy.max_bytes
         self._hosts = AllowedHosts(policy.allow_domains if policy.fetch else ())
         self._dead = DeadHosts()
-        self._adapters: PerThread[HTTPAdapter] = PerThread(partial(_new_adapter, self._hosts), _close_adapter)
+        adapter = partial(_new_adapter, self._hosts, 2 * self._limit + _MOST_FRAMING)
+        self._adapters: PerThread[HTTPAdapter] = PerThread(adapter, _close_adapter)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (Fetcher, (self._policy,))
@@ -212,7 +215,7 @@ class Fetcher:
                     break
         except ReadTimeoutError:
             self._refuse_late(url)
-        except (HTTPError, OSError, ValueError):  # the last for a chunk of a negative length
+        except (HTTPError, OSError, ValueError, OverflowError):  # the last two for chunks of a negative size
             raise PassingError(_cut(count, stated)) from None
         if stated is not None and count != stated:
             raise PassingError(_cut(count, stated))
@@ -230,14 +233,14 @@ class Fetcher:
         raise limit_error(f"{in_short(url)} is larger than max_bytes ({self._limit})", "max_bytes", "MM211")
 
 
-def _new_adapter(hosts: AllowedHosts) -> HTTPAdapter:
-    """Return an adapter whose connections check the address they connect to."""
+def _new_adapter(hosts: AllowedHosts, most: int) -> HTTPAdapter:
+    """Return an adapter whose connections check the address they connect to, and read ``most`` bytes of an answer."""
     from requests.adapters import HTTPAdapter  # noqa: PLC0415  # heavy
 
     from mmprompt.media.fetch.connections import pool_classes  # noqa: PLC0415  # heavy
 
     adapter = HTTPAdapter(pool_connections=_IDLE_HOSTS, pool_maxsize=1, max_retries=0)
-    adapter.poolmanager.pool_classes_by_scheme = pool_classes(hosts)
+    adapter.poolmanager.pool_classes_by_scheme = pool_classes(hosts, most)
     return adapter
 
 
