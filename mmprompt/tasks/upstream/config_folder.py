@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from mmprompt.errors import TaskError, shown
+from mmprompt.media.outputs import opened_input
 from mmprompt.tasks.grants import is_inside
 from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.yaml_text import load_yaml
@@ -72,7 +73,7 @@ class ConfigFolder:
             TaskError: it cannot be read, is too large, or is not UTF-8.
         """
         try:
-            with open(path, "rb") as file:
+            with opened_input(path) as file:
                 data = file.read(_LARGEST + 1)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "not a file name"
