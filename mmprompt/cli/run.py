@@ -132,11 +132,13 @@ def run(arguments: argparse.Namespace) -> int:
     from mmprompt.cli.report import NoteReport, error_report, recorded  # noqa: PLC0415  # loads with the command
     from mmprompt.datasets.output import check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.media.outputs import replacing  # noqa: PLC0415  # loads with the command
+    from mmprompt.run.manifest import manifest_path  # noqa: PLC0415  # loads with the command
 
     check_engine_options(arguments)
     check_output(arguments.errors)
     check_reports(arguments.report)
-    with replacing(arguments.output, arguments.errors, *arguments.report), recorded(arguments.errors):
+    beside = [] if arguments.output is None else [manifest_path(arguments.output)]
+    with replacing(arguments.output, *beside, arguments.errors, *arguments.report), recorded(arguments.errors):
         check_output(arguments.output)
         settings = _settings(arguments)
         task = task_of(arguments, arguments.input)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from mmprompt._version import __version__
 from mmprompt.cli.task_options import check_engine_options
 from mmprompt.datasets.output import check_output, output, put_output, working_folder
+from mmprompt.datasets.side_files import require_regular
 from mmprompt.datasets.store_url import StoreURL, as_named
 from mmprompt.datasets.whole_file import faults_of, whole_file
 from mmprompt.errors import TaskError, shown
@@ -55,7 +56,10 @@ def shards_of(arguments: argparse.Namespace) -> list[str]:
     stem, ending = os.path.splitext(arguments.output)
     from glob import escape, glob  # noqa: PLC0415  # only for shards
 
-    return [_manifest_name(arguments.output), *glob(f"{escape(stem)}-[0-9]*{escape(ending)}")]
+    names = [_manifest_name(arguments.output), *glob(f"{escape(stem)}-[0-9]*{escape(ending)}")]
+    for name in names:
+        require_regular(name)
+    return names
 
 
 @contextmanager

@@ -51,21 +51,19 @@ def whole_file(path: str, *, keeps: bool = False) -> Iterator[ChunkWriter]:
     Raises:
         OSError: the file cannot be written; the error names it, unless a write has failed.
     """
-    descriptor, part = _new_part(path)
+    part = _Part(path)
     try:
-        writer = ChunkWriter(descriptor)
+        writer = ChunkWriter(part.descriptor)
         try:
             yield writer
         except BaseException as error:
             if keeps and isinstance(error, _ENDS) and not _is_about(error, path):
                 with suppress(OSError):
-                    _complete(writer, descriptor, part, path)
+                    part.complete(writer, path)
             raise
-        _complete(writer, descriptor, part, path)
+        part.complete(writer, path)
     finally:
-        with suppress(FileNotFoundError):  # it has its name, or never had one
-            os.unlink(part)
-        os.close(descriptor)
+        part.close()
 
 
 def _is_about(error: BaseException, path: str) -> bool:
@@ -73,15 +71,46 @@ def _is_about(error: BaseException, path: str) -> bool:
     return isinstance(error, OutputReadError) or getattr(error, "filename", None) == path
 
 
-def _complete(writer: ChunkWriter, descriptor: int, part: str, path: str) -> None:
-    """Bring what was written to the disk, and give it its name."""
-    if writer.discarded:
-        return
-    writer.flush()
-    os.fsync(descriptor)  # before the name: a crash leaves the older file or the whole new one
-    if not os.path.exists(part):
-        _give_name(descriptor, part)
-    put(part, path)
+class _Part:
+    """What becomes a file: a locked ``descriptor``, and the name that it has or may get."""
+
+    def __init__(self, path: str) -> None:
+        while True:
+            self._name = _part_of(path)
+            descriptor = _nameless(self._name)
+            is_named = descriptor is None
+            try:
+                self.descriptor = os.open(self._name, _NEW, 0o666) if descriptor is None else descriptor
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, path) from None
+            if _is_ours(self.descriptor, self._name if is_named else None):
+                return
+            os.close(self.descriptor)
+
+    def complete(self, writer: ChunkWriter, path: str) -> None:
+        """Bring what was written to the disk, and give it the name ``path``."""
+        if writer.discarded:
+            return
+        writer.flush()
+        os.fsync(self.descriptor)  # before the name: a crash leaves the older file or the whole new one
+        if not os.path.exists(self._name):
+            _give_name(self.descriptor, self._name)
+        if os.name == "nt":  # which renames no open file
+            self._close()
+        put(self._name, path)
+
+    def close(self) -> None:
+        """Remove what has not become the file."""
+        if os.name == "nt":
+            self._close()
+        with suppress(FileNotFoundError):  # it has become the file, or never had a name
+            os.unlink(self._name)
+        self._close()
+
+    def _close(self) -> None:
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def put(part: str, path: str, *, synced: bool = True) -> None:
@@ -149,24 +178,6 @@ def _part_of(path: str) -> str:
     return os.path.join(folder, f".{name[:_SHOWN]}.{os.urandom(6).hex()}.part")
 
 
-def _new_part(path: str) -> tuple[int, str]:
-    """Return the descriptor of a new file, and the name that it has or may get."""
-    while True:
-        part = _part_of(path)
-        descriptor = _nameless(part)
-        if descriptor is not None:
-            with suppress(OSError):
-                _lock(descriptor)
-            return descriptor, part
-        try:
-            descriptor = os.open(part, _NEW, 0o666)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, path) from None
-        if _is_ours(descriptor, part):
-            return descriptor, part
-        os.close(descriptor)
-
-
 def _nameless(later: str) -> int | None:
     """Return a new file without a name that can get the name ``later``; None if the system has no such files.
 
@@ -211,15 +222,18 @@ def _remove(part: str) -> None:
         os.close(descriptor)
 
 
-def _is_ours(descriptor: int, part: str) -> bool:
-    """Hold a new part, and return whether it is still there: another run may have taken it for one that is left."""
+def _is_ours(descriptor: int, part: str | None) -> bool:
+    """Hold a new part, and return whether it is still there: another run may have taken it for one that is left.
+
+    None stands for one without a name, which no other run sees.
+    """
     try:
         _lock(descriptor)
     except BlockingIOError:
         return False
     except OSError:  # the file system has no locks, so nobody removes it
         return True
-    return os.path.exists(part)
+    return part is None or os.path.exists(part)
 
 
 def _lock(descriptor: int) -> None:

@@ -158,14 +158,14 @@ class WorkFolder:
         """Return the names of the files in the folder.
 
         Raises:
-            TaskError: it is no folder of a run: a link, or it holds a link, a pipe or a file of another name.
+            TaskError: it is a link or no folder, or one of our names is that of a link or a pipe.
         """
         if os.path.islink(self.path) or not os.path.isdir(self.path):
             raise self._foreign()
         names = os.listdir(self.path)
-        for name in names:
+        for name in filter(_OWN.fullmatch, names):
             with suppress(FileNotFoundError):  # another process has renamed or removed it just now
-                if not (_OWN.fullmatch(name) and stat.S_ISREG(os.lstat(os.path.join(self.path, name)).st_mode)):
+                if not stat.S_ISREG(os.lstat(os.path.join(self.path, name)).st_mode):
                     raise self._foreign()
         return names
 

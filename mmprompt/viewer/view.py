@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from mmprompt.check.check import Codes
 from mmprompt.datasets.output import check_apart, check_output, output, working_folder
+from mmprompt.datasets.whole_file import faults_of
 from mmprompt.datasets.writers.output_file import write_medium
 from mmprompt.media.outputs import replacing
 from mmprompt.media.policy import MediaPolicy
@@ -90,6 +91,7 @@ def write_page(exhibits: Sequence[Exhibit], path: str, choice: Choice, most: int
     for exhibit in exhibits:
         check_apart(path, exhibit.task.dataset, exhibit.task.train)
     with ExitStack() as stack:
+        stack.enter_context(faults_of(path))
         stack.enter_context(replacing(path))
         assets = Assets(path, stack.enter_context(working_folder(path)))
         views = [stack.enter_context(closing(_views(exhibit, choice))) for exhibit in exhibits]

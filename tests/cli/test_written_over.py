@@ -42,11 +42,13 @@ ENGINE = ("--engine", "local", "--workers", "1")
 PLACES = [
     (*RENDER, "-o"),
     (*RENDER, "-o", "out.jsonl", "--errors"),
+    (*RENDER, "--max-side", "10", "--workers", "2", "-o"),
     (*RENDER, *ENGINE, "-o"),
     (*RENDER, *ENGINE, "-o", "out.jsonl", "--errors"),
     (*CONVERT, "--to", "jsonl"),
     (*CONVERT, "--to", "jsonl", "out.jsonl", "--errors"),
     (*CHECK, "--output-file"),
+    (*CHECK, "--workers", "2", "--output-file"),
     (*CHECK, *ENGINE, "--output-file"),
     (*CHECK, "--write-baseline", "--baseline"),
     (*CHECK, "--fix", "-o"),
@@ -98,6 +100,8 @@ def test_what_the_command_reads_is_never_an_output(folder: Path, place: Sequence
         ("view", "task.yaml", "--html", "task.yaml"),
         ("view", "task.yaml", "--html", "dev.jsonl"),
         ("run", "task.json", "--model", "builtin:shapes", "-o", "j.jsonl", "--report", "task.json"),
+        ("run", "j.manifest.json", "--model", "builtin:shapes", "-o", "j"),
+        ("run", "d.jsonl", "--model", "model", "-o", "j.jsonl", "--report", "model/config.json"),
         ("init", "d.jsonl", "-o", "m/../d.jsonl"),
     ],
     ids=" ".join,
@@ -105,6 +109,9 @@ def test_what_the_command_reads_is_never_an_output(folder: Path, place: Sequence
 def test_no_file_that_stands_behind_the_input_is_an_output(folder: Path, words: Sequence[str]) -> None:
     (folder / "pyproject.toml").write_text("[tool.mmprompt]\n")
     (folder / "task.json").write_text((folder / "task.yaml").read_text())
+    (folder / "j.manifest.json").write_text('[{"id": 1, "question": "What is it?", "answer": "x"}]')
+    (folder / "model").mkdir()
+    (folder / "model" / "config.json").write_text("{}")
     before = contents(folder)
     assert run_here(*words, cwd=folder).returncode == 2
     after = contents(folder)

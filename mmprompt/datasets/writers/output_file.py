@@ -11,7 +11,7 @@ from typing import BinaryIO, TextIO, cast
 from mmprompt.datasets.output import is_stream, put_output, working_folder
 from mmprompt.datasets.side_files import opened_side, side_output
 from mmprompt.datasets.store_url import StoreURL, as_named
-from mmprompt.datasets.whole_file import put
+from mmprompt.datasets.whole_file import faults_of, put
 from mmprompt.errors import DatasetError, TaskError, shown
 from mmprompt.media.outputs import replacing
 
@@ -92,7 +92,7 @@ def new_output(output: str, *, folder: bool) -> Iterator[str]:
         raise DatasetError(f"the output {shown(output)} is a folder that exists", hint)
     if folder and not plain:
         raise DatasetError(f"{shown(output)} holds no folder", "name a new folder")
-    with replacing(output), working_folder(output) as working:
+    with faults_of(output), replacing(output), working_folder(output) as working:
         path = os.path.join(working, base)
         if folder:
             os.mkdir(path)
