@@ -113,7 +113,10 @@ def test_only_the_media_package_opens_what_a_sample_names():
         "viewer/html_page.py",  # our own template, styles and scripts
         "cli/__init__.py",
         "cli/init.py",  # writes the task file that it makes
-        "render/output.py",  # what the caller of a rendering names
+        "media/outputs.py",  # what the caller names, and what a task names
+        "datasets/output.py",  # what the caller names to be written
+        "datasets/whole_file.py",  # the same
+        "datasets/side_files.py",  # manifests, plans, locks and states beside it
         "plugins/bridge/console.py",  # the output of the runner's own command
         "run/batch.py",  # the results that the caller names
         "run/client.py",

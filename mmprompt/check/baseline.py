@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 
+from mmprompt.datasets.side_files import side_bytes
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Finding
 
@@ -24,8 +25,7 @@ class Baseline:
     def __init__(self, path: str) -> None:
         self._root = os.path.dirname(os.path.abspath(path))
         try:
-            with open(path, encoding="utf-8") as file:
-                listed = json.load(file)["findings"]
+            listed = json.loads(side_bytes(path, typed=True))["findings"]
             self._known = {_digest([one[key] for key in _KEYS]) for one in listed}
         except FileNotFoundError:
             raise TaskError(f"no such baseline: {shown(path)}", "write it with --write-baseline") from None

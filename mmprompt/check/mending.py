@@ -15,6 +15,7 @@ from mmprompt.check.kept import KeptFix
 from mmprompt.check.store import Store
 from mmprompt.datasets.delimiters import cells_of, declared_delimiter, header_delimiter
 from mmprompt.errors import TaskError, shown
+from mmprompt.media.outputs import opened_input
 
 DELIMITERS = {"csv": ",", "tsv": "\t", "vlmevalkit": "\t"}
 FORMATS = ("jsonl", "mm_custom", *DELIMITERS)
@@ -74,7 +75,7 @@ class MendedFile:
         fixes = self._store.fixes(self._path, unsafe=self._unsafe)
         by_line = itertools.groupby(fixes, lambda fix: fix.line)
         waiting = next(by_line, None)
-        with open(self._path, "rb") as file:
+        with opened_input(self._path) as file:
             header: Sequence[str] = ()
             line = 1
             while record := self._record(file, delimited=not header or (waiting or (0,))[0] == line):

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from mmprompt.check.kept import APPLICATION, FORMAT, SCHEMA, KeptFix, MediumFacts, Progress, SampleFacts
+from mmprompt.datasets.side_files import opened_side, require_regular
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Finding
 
@@ -55,7 +56,7 @@ class Store:
         if path is not None:
             _require_own(path, resume=resume)
             if not resume:
-                _remove(path)
+                Path(path).unlink(missing_ok=True)
         self.path = path or ""  # SQLite keeps the database "" in a file without a name, which ends with it
         self._saved = time.monotonic()
         self._waiting: dict[str, list[tuple[object, ...]]] = {}
@@ -123,7 +124,7 @@ class Store:
         """Close and remove the file."""
         self._database.close()
         if not self._temporary:
-            _remove(self.path)
+            Path(self.path).unlink(missing_ok=True)
 
     def add(self, findings: Iterable[Finding], sample: SampleFacts | None, media: Iterable[MediumFacts]) -> None:
         """Keep what was found in a row, and its facts."""
@@ -280,21 +281,20 @@ def _listed(values: Iterable[object]) -> str:
     return json.dumps(sorted(values, key=str))
 
 
-def _remove(path: str) -> None:
-    if os.path.exists(path):
-        os.unlink(path)
-
-
 def _require_own(path: str, *, resume: bool) -> None:
     """Refuse to overwrite a file that is not of this class, and to ``resume`` from one of another format."""
-    if not os.path.lexists(path):
-        return
-    if os.path.isfile(path) and not os.path.islink(path):
-        with open(path, "rb") as file:
+    for ending in ("-journal", "-wal", "-shm"):  # which SQLite opens beside it, whatever they are
+        require_regular(path + ending)
+    try:
+        with opened_side(path, own=True) as file:
             head = file.read(72)
-        if head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION.to_bytes(4, "big"):
-            if resume and head[60:64] != FORMAT.to_bytes(4, "big"):
-                raise TaskError(f"{shown(path)} was written by another version of mmprompt", _ANEW)
-            return
+    except FileNotFoundError:
+        return
+    if not head:  # a run was killed when it had just begun
+        return
+    if head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION.to_bytes(4, "big"):
+        if resume and head[60:64] != FORMAT.to_bytes(4, "big"):
+            raise TaskError(f"{shown(path)} was written by another version of mmprompt", _ANEW)
+        return
     what = f"{shown(path)} is there, and is not the state of a check"
     raise TaskError(what, "move it away, or write elsewhere with --output-file")

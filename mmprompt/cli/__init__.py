@@ -10,6 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, NoReturn, TextIO, TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001  # the only name of this type
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             # cells are parsed as Python lists too, and Python 3.12 warns about stray backslashes in them
             warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
-            code: int = arguments.run(arguments)
+            code = _run(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -79,6 +80,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         say("mmprompt: internal error; please report the lines above")
         return INTERNAL
+    return code
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Run the command, which reads none of the files that its arguments ``replaces`` name."""
+    given = [getattr(arguments, name) for name in getattr(arguments, "replaces", ())]
+    outputs = [path for value in given for path in (value if isinstance(value, list) else [value]) if path is not None]
+    if outputs:
+        from mmprompt.media.outputs import replacing  # noqa: PLC0415  # loads with an output
+
+    with replacing(*outputs) if outputs else nullcontext():
+        code: int = arguments.run(arguments)
     return code
 
 

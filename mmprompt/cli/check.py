@@ -60,7 +60,7 @@ def add_parser(commands: Commands) -> None:
     rows.add_argument("--workers", type=natural, metavar="N", help=workers)
     add_engine_options(rows, "check")
     add_access_options(parser.add_argument_group("what may be read"))
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, replaces=("output_file", "output"))
 
 
 def _add_rules(group: argparse._ArgumentGroup) -> None:
@@ -110,16 +110,20 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.input:
         say("mmprompt check: name a dataset or a task file; see mmprompt check --help")
         return USAGE
-    from mmprompt.cli.check_settings import CheckSettings  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.check_settings import CheckSettings, written_files  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.checking import Run  # noqa: PLC0415  # loads with the command
+    from mmprompt.media.outputs import replacing  # noqa: PLC0415  # loads with the command
 
     check_engine_options(arguments)
-    settings = CheckSettings.of(arguments)
+    written = written_files(arguments)
+    with replacing(*written):
+        settings = CheckSettings.of(arguments)
     project = settings.configuration
     if project.rules and project.lies_with(arguments.input):
         say(f"mmprompt: {project.file}, which lies with the data, chose the rules: {', '.join(project.rules)}")
     command = Run(arguments, settings)
-    summary = command.check()
+    with replacing(settings.write_known, *written):
+        summary = command.check()
     if arguments.diff:
         return FINDINGS if command.mended and not arguments.exit_zero else OK
     say(f"mmprompt: {summary}")

@@ -16,13 +16,13 @@ from mmprompt.check.reports.report import Report
 from mmprompt.check.reports.text import StatisticsReport
 from mmprompt.check.selection import Selection
 from mmprompt.cli.task_options import other_dataset
+from mmprompt.datasets.output import check_output
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.errors.findings import Finding
-from mmprompt.render.output import check_apart, check_output
 from mmprompt.tasks.task import Task
 
 _ASIDE = (
-    *("input", "output_file", "output_format", "resume", "run", "fix", "diff", "output", "unsafe_fixes"),
+    *("input", "output_file", "output_format", "resume", "run", "replaces", "fix", "diff", "output", "unsafe_fixes"),
     *("statistics", "exit_zero", "workers"),
 )
 """Options that change nothing in what a check finds."""
@@ -69,15 +69,8 @@ class CheckSettings(NamedTuple):
             raise TaskError("--diff writes nothing, and --write-baseline does", "give one of the two")
         if arguments.write_baseline and (of_report := _of_report(arguments)):
             raise TaskError(f"--write-baseline writes no report, and {of_report} is for one", "give one of the two")
-        read = (*arguments.input, arguments.dataset, arguments.train, arguments.against)
         for written in (arguments.output_file, arguments.output, baseline if arguments.write_baseline else None):
             check_output(written)
-            check_apart(written, *read)
-        for written in (arguments.output_file, arguments.output):
-            check_apart(written, baseline)
-        check_apart(arguments.output, arguments.output_file)
-        for state in state_files(arguments.output_file, len(arguments.input)):
-            check_apart(state, *read, baseline, arguments.output)
         return cls(
             selection,
             arguments.target or project.target,
@@ -114,6 +107,12 @@ def _state(path: str) -> tuple[int, int]:
         return 0, 0
     found = os.stat(path)
     return found.st_size, found.st_mtime_ns
+
+
+def written_files(arguments: argparse.Namespace) -> list[str]:
+    """Return the files that the options name and that are written, and those of the state."""
+    named = [name for name in (arguments.output_file, arguments.output) if name is not None]
+    return [*named, *state_files(arguments.output_file, len(arguments.input))]
 
 
 def state_files(report: str | None, count: int) -> list[str]:

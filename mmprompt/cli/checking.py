@@ -20,9 +20,9 @@ from mmprompt.cli.dataset_options import tell_format
 from mmprompt.cli.mending import Mending
 from mmprompt.cli.progress import RowCounter, progress
 from mmprompt.cli.task_options import other_dataset, policy_of, task_of
+from mmprompt.datasets.output import output
 from mmprompt.errors import DatasetError, MMPromptError, TargetError, TaskError
 from mmprompt.errors.findings import Finding
-from mmprompt.render.output import output
 from mmprompt.run.side_lock import SideLock
 from mmprompt.tasks.files import is_task_file
 from mmprompt.tasks.task import Task

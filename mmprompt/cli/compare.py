@@ -35,7 +35,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("after", metavar="OTHER", help="the journal of the second run")
     add_scorer_options(parser)
     parser.add_argument("--report", metavar="FILE.json", help="also write all numbers as JSON")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, replaces=("report",))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -45,14 +45,13 @@ def run(arguments: argparse.Namespace) -> int:
         MMPromptError: a file is not a journal, or the two do not belong together.
         OSError: a file cannot be read or written.
     """
-    from mmprompt.render.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.datasets.output import check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.run.compare import compare_journals  # noqa: PLC0415  # loads with the command
     from mmprompt.run.score_lines import comparison_data, comparison_lines  # noqa: PLC0415  # loads with the command
 
     if arguments.report is not None and not arguments.report.endswith(".json"):
         raise TaskError(f"--report {shown(arguments.report)} is not JSON", "end its name with .json")
     check_output(arguments.report)
-    check_apart(arguments.report, arguments.before, arguments.after)
     found = compare_journals(arguments.before, arguments.after, arguments.scorer, index_base=arguments.index_base)
     print_lines(comparison_lines(found))
     if arguments.report is not None:

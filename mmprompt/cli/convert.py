@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, OK, say
-from mmprompt.cli.dataset_options import add_dataset_options, dataset_options, named_files
+from mmprompt.cli.dataset_options import add_dataset_options, dataset_options
 from mmprompt.cli.task_options import add_drop_option, drop_last, drop_notes
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def add_parser(commands: Commands) -> None:
     rows = parser.add_argument_group("how the dataset is read")
     add_dataset_options(rows)
     add_drop_option(rows)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, replaces=("output", "errors"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,12 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
         OSError: the output cannot be written.
     """
     from mmprompt.cli.report import error_report, recorded  # noqa: PLC0415  # loads with the command
-    from mmprompt.render.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.datasets.output import check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.convert import NothingWrittenError  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.load import dataset_task  # noqa: PLC0415  # loads with the command
 
     check_output(arguments.errors)
-    check_apart(arguments.errors, *named_files(arguments), arguments.output)
     with recorded(arguments.errors):
         task = dataset_task(arguments.input, **dataset_options(arguments))
         drop_last(arguments, task.dataset, task)

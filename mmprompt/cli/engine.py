@@ -35,6 +35,7 @@ _ASIDE = (
     *("engine", "workers", "errors", "output", "strict_notes", "run", "command", "concurrency", "rpm", "timeout"),
     *("api_key_env", "overwrite", "report", "fail_under", "rows_per_shard", "output_file", "output_format", "resume"),
     *("shards", "fix", "diff", "unsafe_fixes", "statistics", "exit_zero", "baseline", "write_baseline", "header"),
+    "replaces",
 )
 """Options that change nothing in what the shards hold."""
 

@@ -39,7 +39,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--media-root", action="append", default=[], metavar="DIR", help=root)
     add_drop_option(parser)
     add_dataset_options(parser.add_argument_group("how the dataset is read, which the task file then says"))
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, replaces=("o",))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -50,10 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
         OSError: the task file cannot be written.
     """
     from mmprompt.cli.short_lines import short_chunks  # noqa: PLC0415  # loads with the command
+    from mmprompt.datasets.output import check_output, output  # noqa: PLC0415  # loads with the command
     from mmprompt.datasets.read import open_dataset  # noqa: PLC0415  # loads with the command
     from mmprompt.errors import MMPromptError, TaskError, shown  # noqa: PLC0415  # loads with the command
     from mmprompt.errors.findings import Finding  # noqa: PLC0415  # loads with the command
-    from mmprompt.render.output import check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.grants import Grants  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.load import load_file  # noqa: PLC0415  # loads with the command
     from mmprompt.tasks.media import task_policy  # noqa: PLC0415  # loads with the command
@@ -69,11 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
         _section(arguments, columns),
         list(within.values()),
     )
-    try:
-        with open(arguments.o, "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise TaskError(f"{shown(arguments.o)} exists already", "give another name with -o") from None
+    if os.path.lexists(arguments.o):
+        raise TaskError(f"{shown(arguments.o)} exists already", "give another name with -o")
+    with output(arguments.o) as writer:
+        writer.write([text.encode("utf-8")])
     errors: list[MMPromptError] = []
     task = load_file(arguments.o, None, Grants(roots=tuple(arguments.media_root)))
     policy = task_policy(task, roots=arguments.media_root)

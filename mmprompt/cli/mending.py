@@ -10,9 +10,10 @@ from mmprompt.check.mending import MendedFile, difference, require_mendable
 from mmprompt.check.reports.report import Write
 from mmprompt.check.store import Store
 from mmprompt.cli import say
+from mmprompt.datasets.output import output
 from mmprompt.datasets.read import Dataset
 from mmprompt.errors import TaskError, shown
-from mmprompt.render.output import check_apart, output
+from mmprompt.media.outputs import require_apart
 
 
 class Mending:
@@ -39,7 +40,7 @@ class Mending:
         arguments = self._arguments
         for path in files:
             target = self._target(path)
-            check_apart(target, *files, arguments.output_file, arguments.baseline, arguments.against)
+            require_apart(target, arguments.output_file, arguments.baseline if arguments.write_baseline else None)
             if arguments.fix and not arguments.diff and arguments.output is None and os.path.lexists(target):
                 raise TaskError(f"{shown(target)} is there already", "remove it, or name another file: -o FILE")
 

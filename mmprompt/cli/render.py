@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
-from mmprompt.cli.dataset_options import named_files, tell_format
+from mmprompt.cli.dataset_options import tell_format
 from mmprompt.cli.task_options import (
     add_access_options,
     add_engine_options,
@@ -60,7 +60,7 @@ def add_parser(commands: Commands) -> None:
     add_row_options(parser.add_argument_group("which rows"))
     add_access_options(parser.add_argument_group("what may be read"))
     _add_changes(parser.add_argument_group("media changed on the way"))
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, replaces=("output", "errors"))
 
 
 def _add_form(group: argparse._ArgumentGroup) -> None:
@@ -104,24 +104,20 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from mmprompt.cli.rendering import render_rows  # noqa: PLC0415  # loads with the command
     from mmprompt.cli.report import INTERRUPTION, NoteReport, error_report, recorded  # noqa: PLC0415  # for the run
-    from mmprompt.cli.shards import check_shards  # noqa: PLC0415  # loads with the command
+    from mmprompt.cli.shards import shards_of  # noqa: PLC0415  # loads with the command
     from mmprompt.datasets.openai_chat import LastAssistant  # noqa: PLC0415  # loads with the command
+    from mmprompt.datasets.output import check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.errors.findings import Note  # noqa: PLC0415  # loads with the command
-    from mmprompt.render.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.media.outputs import replacing  # noqa: PLC0415  # loads with the command
 
-    check_shards(arguments, *named_files(arguments))
     check_output(arguments.errors)
-    check_apart(arguments.errors, *named_files(arguments), arguments.output)
-    with recorded(arguments.errors):
+    with replacing(*shards_of(arguments)), recorded(arguments.errors):
         check_output(arguments.output)
         task = task_of(arguments, arguments.input)
-    opened = [d.path for d in (task.dataset, task.train) if d is not None]
-    check_apart(arguments.errors, *opened)
     change = None if task.dataset is None else task.dataset.change
     last = change if isinstance(change, LastAssistant) else None
     notes = NoteReport()
     with recorded(arguments.errors):
-        check_apart(arguments.output, *named_files(arguments), *opened)
         tell_format(task.dataset, arguments.format)
         renderer = _renderer(arguments, task, notes)
     with error_report(arguments.errors) as errors:

@@ -8,16 +8,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from mmprompt._log import LISTENERS
 from mmprompt.cli import say, system_words
+from mmprompt.datasets.output import error_output, first_line
 from mmprompt.errors import NO_COLUMN, MMPromptError, Where, shown
 from mmprompt.errors.findings import Finding, Note
 from mmprompt.errors.missing_files import TOLD, MissingFiles
 from mmprompt.render.builder import FailedRow
 from mmprompt.render.faults import RowFault
-from mmprompt.render.output import data_output, first_line
+from mmprompt.targets.chunk_writer import ChunkWriter
 from mmprompt.targets.exact_json import finite
 
 INTERRUPTION = "interrupted"
@@ -46,11 +47,11 @@ class ErrorReport:
     rows left out.
     """
 
-    def __init__(self, data: IO[bytes] | None = None) -> None:
+    def __init__(self, data: ChunkWriter | None = None, path: str | None = None) -> None:
         self.make_room: Callable[[], object] | None = None
         self.missing = MissingFiles()
         self.count = self.rows = 0
-        self._data = data
+        self._data, self._path = data, path
         self._alike = _AlikeMessages()
 
     def report(self, failed: FailedRow, row: int | None, read: int = 0) -> None:
@@ -81,9 +82,10 @@ class ErrorReport:
         if self._data is None:
             return
         try:
-            self._data.write(_json_line(finding))
+            self._data.write([_json_line(finding)])
+            self._data.flush()
         except OSError as error:
-            error.filename = self._data.name
+            error.filename = self._path
             raise
 
     def texts(self) -> list[str]:
@@ -221,8 +223,8 @@ def logged(note: Callable[[Note], object]) -> Iterator[None]:
 @contextmanager
 def error_report(path: str | None) -> Iterator[ErrorReport]:
     """Give the report of a run's errors, which also writes them to the file."""
-    with data_output(path) as data:
-        errors = ErrorReport(data)
+    with error_output(path) as data:
+        errors = ErrorReport(data, path)
         try:
             yield errors
         except (MMPromptError, OSError) as error:
@@ -243,8 +245,8 @@ def recorded(path: str | None) -> Iterator[None]:
         if path is not None and os.path.isfile(path) and not _holds_errors(path):
             say(f"note: {shown(path)} holds something else than errors, so the error is not written to it")
         elif path is not None:
-            with data_output(path) as data:
-                ErrorReport(data).record(_finding(error))
+            with error_output(path) as data:
+                ErrorReport(data, path).record(_finding(error))
         raise
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.cli import FINDINGS, INTERRUPTED, OK, say
-from mmprompt.cli.dataset_options import named_files, tell_format
+from mmprompt.cli.dataset_options import tell_format
 from mmprompt.cli.score import add_report_options, check_reports, tell_scores
 from mmprompt.cli.task_options import (
     add_access_options,
@@ -72,7 +72,7 @@ def add_parser(commands: Commands) -> None:
     _add_scores(parser.add_argument_group("how replies are scored"))
     add_row_options(parser.add_argument_group("which rows"))
     add_access_options(parser.add_argument_group("what may be read"))
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, replaces=("errors", "report"))
 
 
 def _add_model(group: argparse._ArgumentGroup) -> None:
@@ -130,21 +130,18 @@ def run(arguments: argparse.Namespace) -> int:
         OSError: the journal cannot be written.
     """
     from mmprompt.cli.report import NoteReport, error_report, recorded  # noqa: PLC0415  # loads with the command
-    from mmprompt.render.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.datasets.output import check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.media.outputs import replacing  # noqa: PLC0415  # loads with the command
+    from mmprompt.run.manifest import manifest_path  # noqa: PLC0415  # loads with the command
 
     check_engine_options(arguments)
     check_output(arguments.errors)
-    check_apart(arguments.errors, *named_files(arguments), arguments.output)
-    check_apart(arguments.output, *arguments.collect)
-    check_reports(arguments.report, *named_files(arguments), *filter(None, (arguments.output, arguments.errors)))
-    with recorded(arguments.errors):
+    check_reports(arguments.report)
+    beside = [] if arguments.output is None else [manifest_path(arguments.output)]
+    with replacing(arguments.output, *beside, arguments.errors, *arguments.report), recorded(arguments.errors):
         check_output(arguments.output)
-        check_apart(arguments.output, *named_files(arguments))
         settings = _settings(arguments)
         task = task_of(arguments, arguments.input)
-        opened = [dataset.path for dataset in (task.dataset, task.train) if dataset is not None]
-        for written in (arguments.errors, arguments.output, *arguments.report):
-            check_apart(written, *opened)
         tell_format(task.dataset, arguments.format)
     notes = NoteReport()
     with error_report(arguments.errors) as errors:
@@ -232,6 +229,7 @@ def _asked(
 
 
 def _model(arguments: argparse.Namespace, task: Task, policy: MediaPolicy) -> Model:
+    from mmprompt.media.outputs import replacing  # noqa: PLC0415  # loads with the command
     from mmprompt.run.batch import BatchResults  # noqa: PLC0415  # loads with the command
 
     if arguments.collect:
@@ -240,7 +238,8 @@ def _model(arguments: argparse.Namespace, task: Task, policy: MediaPolicy) -> Mo
         if arguments.repeats > 1:
             raise TaskError("--collect has one reply to each request", "leave out --repeats")
         name = arguments.model or task.config.model_name
-        return BatchResults(arguments.collect, name, arguments.target or "openai")
+        with replacing(arguments.output):
+            return BatchResults(arguments.collect, name, arguments.target or "openai")
     return _model_settings(arguments, policy).model(task)
 
 

@@ -43,7 +43,7 @@ def add_parser(commands: Commands) -> None:
     column = "a column that the run kept, or turn; by default all that it kept (repeatable)"
     add("--group-by", action="append", default=[], metavar="COLUMN", help=column)
     add_report_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, replaces=("report",))
 
 
 def add_scorer_options(parser: argparse.ArgumentParser) -> None:
@@ -70,22 +70,21 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from mmprompt.run.score import score_journal  # noqa: PLC0415  # loads with the command
 
-    check_reports(arguments.report, arguments.journal)
+    check_reports(arguments.report)
     report = score_journal(
         arguments.journal, arguments.scorer, group_by=arguments.group_by, index_base=arguments.index_base
     )
     return tell_scores(report, arguments.report, arguments.fail_under)
 
 
-def check_reports(reports: Iterable[str], *inputs: str) -> None:
+def check_reports(reports: Iterable[str]) -> None:
     """Refuse a report that cannot be written, before any work is done."""
-    from mmprompt.render.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.datasets.output import check_output  # noqa: PLC0415  # loads with the command
 
     for path in reports:
         if os.path.splitext(path)[1] not in (".json", ".html"):
             raise TaskError(f"--report {shown(path)} is neither JSON nor HTML", "end its name with .json or .html")
         check_output(path)
-        check_apart(path, *inputs)
 
 
 def tell_scores(report: ScoreReport, reports: Iterable[str], fail_under: float | None) -> int:
@@ -121,7 +120,7 @@ def write_report(path: str, pieces: Iterable[str]) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    from mmprompt.render.output import output  # noqa: PLC0415  # loads with the command
+    from mmprompt.datasets.output import output  # noqa: PLC0415  # loads with the command
 
     with output(path) as writer:
         for piece in pieces:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from mmprompt._version import __version__
 from mmprompt.cli.task_options import check_engine_options
+from mmprompt.datasets.output import check_output, output, put_output, working_folder
+from mmprompt.datasets.side_files import require_regular
 from mmprompt.datasets.store_url import StoreURL, as_named
+from mmprompt.datasets.whole_file import faults_of, whole_file
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Note
-from mmprompt.render.output import check_apart, check_output, output
 from mmprompt.targets.chunk_writer import ChunkWriter
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.tasks.task import Task
@@ -27,8 +29,8 @@ MOST_ROWS, MOST_BYTES = 50_000, 200_000_000
 """The requests and the bytes of one input file that OpenAI's Batch API takes."""
 
 
-def check_shards(arguments: argparse.Namespace, *inputs: str) -> None:
-    """Refuse shards of what is no batch, without a name or an engine, and those that the run reads.
+def shards_of(arguments: argparse.Namespace) -> list[str]:
+    """Return the shards and the manifest that the run may replace. Refuse shards of no batch, or without a name.
 
     Raises:
         TaskError: the options do not go together.
@@ -37,7 +39,7 @@ def check_shards(arguments: argparse.Namespace, *inputs: str) -> None:
     if arguments.shards and arguments.engine is None:
         raise TaskError("--shards leaves the shards of an engine as files", "add --engine local")
     if arguments.shard_rows is None and arguments.shard_bytes is None and not arguments.shards:
-        return
+        return []
     if arguments.engine is not None and not arguments.shards:
         raise TaskError("--shard-rows and --shard-bytes do not go with --engine", "leave out --engine")
     if arguments.shards and (arguments.shard_rows is not None or arguments.shard_bytes is not None):
@@ -54,8 +56,10 @@ def check_shards(arguments: argparse.Namespace, *inputs: str) -> None:
     stem, ending = os.path.splitext(arguments.output)
     from glob import escape, glob  # noqa: PLC0415  # only for shards
 
-    for name in (_manifest_name(arguments.output), *glob(f"{escape(stem)}-[0-9]*{escape(ending)}")):
-        check_apart(name, *inputs)
+    names = [_manifest_name(arguments.output), *glob(f"{escape(stem)}-[0-9]*{escape(ending)}")]
+    for name in names:
+        require_regular(name)
+    return names
 
 
 @contextmanager
@@ -66,26 +70,28 @@ def rendered_output(arguments: argparse.Namespace, task: Task) -> Iterator[Chunk
             yield writer
         return
     most = arguments.shard_rows or MOST_ROWS, arguments.shard_bytes or MOST_BYTES
-    with ShardWriter(arguments.output, *most) as shards:
-        yield shards
-        shards.finish()
-    if shards.records:
-        _write_manifest(arguments, task, shards)
+    with faults_of(arguments.output), working_folder(arguments.output) as folder:
+        with ShardWriter(arguments.output, folder, *most) as shards:
+            yield shards
+            shards.finish()
+        if shards.records and not shards.discarded:
+            _put_shards(arguments, task, shards, [os.path.join(folder, str(each["file"])) for each in shards.records])
 
 
 class ShardWriter:
-    """Writes requests into shards. A row's lines stand in one shard; each shard appears when it is complete.
+    """Writes requests into shards, in a folder. A row's lines stand in one shard.
 
     ``records`` says of each shard its file, requests, bytes and hash. ``larger`` counts the rows that are larger than a
     shard may be: each has one of its own.
     """
 
-    def __init__(self, path: str, most_rows: int, most_bytes: int) -> None:
+    def __init__(self, path: str, folder: str, most_rows: int, most_bytes: int) -> None:
         self.bytes_written = 0
         self.discarded = False
         self.records: list[dict[str, JSONValue]] = []
         self.larger = 0
         self._path, self._most_rows, self._most_bytes = path, most_rows, most_bytes
+        self._folder = folder
         self._stack = ExitStack()
         self._writer: ChunkWriter | None = None
         self._rows = self._size = 0
@@ -97,10 +103,8 @@ class ShardWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Remove all shards if an exception leaves the block."""
+        """Drop the shard that is open if an exception leaves the block."""
         self._stack.__exit__(kind, error, trace)
-        for number in range(len(self.records) if kind is not None else 0):
-            os.unlink(_shard_name(self._path, number + 1))
 
     def __str__(self) -> str:
         """Return how many shards there are, and the manifest that names them."""
@@ -112,8 +116,7 @@ class ShardWriter:
         if self._rows and (self._rows + rows > self._most_rows or self._size + size > self._most_bytes):
             self.finish()
         if self._writer is None:
-            name = _shard_name(self._path, len(self.records) + 1)
-            self._writer = self._stack.enter_context(output(name))
+            self._writer = self._stack.enter_context(whole_file(os.path.join(self._folder, self._name())))
         self.larger += size > self._most_bytes
         self._writer.write(chunks)
         for chunk in chunks:
@@ -129,11 +132,9 @@ class ShardWriter:
         """Complete the shard that is open."""
         if self._writer is None:
             return
-        self._writer.flush()
         self._stack.close()
-        name = os.path.basename(_shard_name(self._path, len(self.records) + 1))
         digest = self._digest.hexdigest()
-        self.records.append({"file": name, "requests": self._rows, "bytes": self._size, "sha256": digest})
+        self.records.append({"file": self._name(), "requests": self._rows, "bytes": self._size, "sha256": digest})
         self._writer, self._rows, self._size, self._digest = None, 0, 0, _sha256()
 
     def notes(self) -> Iterator[Note]:
@@ -142,6 +143,9 @@ class ShardWriter:
             what = f"rows larger than {self._most_bytes:,} bytes: {self.larger}, each has a shard of its own"
             yield Note("MM805", what, "make their media smaller: --fit or --max-side N")
         yield from _earlier_shards(self._path, len(self.records))
+
+    def _name(self) -> str:
+        return os.path.basename(_shard_name(self._path, len(self.records) + 1))
 
 
 class ShardFiles:
@@ -154,8 +158,8 @@ class ShardFiles:
         self.bytes_written = 0
         self.discarded = False
         self.records: list[dict[str, JSONValue]] = []
+        self.done: list[str] = []
         self._path = path
-        self._done: list[str] = []
 
     def __str__(self) -> str:
         """Return how many files there are, and the manifest that names them."""
@@ -168,12 +172,7 @@ class ShardFiles:
         name = _shard_name(self._path, len(self.records) + 1)
         self.records.append({"file": os.path.basename(name), "requests": requests, "bytes": size})
         self.bytes_written += size
-        self._done.append(done)
-
-    def finish(self) -> None:
-        """Give each file its name."""
-        for number, done in enumerate(self._done, 1):
-            os.replace(done, _shard_name(self._path, number))
+        self.done.append(done)
 
     def notes(self) -> Iterator[Note]:
         """Yield a note on shards of an earlier run that are left."""
@@ -191,8 +190,7 @@ def merged_output(arguments: argparse.Namespace, task: Task) -> Iterator[ChunkWr
     files = ShardFiles(arguments.output)
     yield files
     if files.records and not files.discarded:
-        files.finish()
-        _write_manifest(arguments, task, files)
+        _put_shards(arguments, task, files, files.done)
 
 
 def _earlier_shards(path: str, count: int) -> Iterator[Note]:
@@ -212,8 +210,12 @@ def _manifest_name(path: str) -> str:
     return f"{os.path.splitext(path)[0]}.manifest.json"
 
 
-def _write_manifest(arguments: argparse.Namespace, task: Task, shards: ShardWriter | ShardFiles) -> None:
-    """Write which shards there are, and of what."""
+def _put_shards(
+    arguments: argparse.Namespace, task: Task, shards: ShardWriter | ShardFiles, made: Sequence[str]
+) -> None:
+    """Give each shard its name, then write which there are, and of what."""
+    for number, part in enumerate(made, 1):
+        put_output(part, _shard_name(arguments.output, number))
     requests = sum([int(str(record["requests"])) for record in shards.records])
     manifest = {
         "version": 1,

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from mmprompt.cli import OK, say
-from mmprompt.cli.dataset_options import named_files, tell_format
+from mmprompt.cli.dataset_options import tell_format
 from mmprompt.cli.task_options import add_access_options, add_row_options, natural, policy_of, port, task_of
 from mmprompt.errors import TaskError, nearest, shown
 
@@ -72,7 +72,7 @@ def add_parser(commands: Commands) -> None:
     workers = "threads that check rows, each with one decoding process (1)"
     rows.add_argument("--workers", type=natural, default=1, metavar="N", help=workers)
     add_access_options(parser.add_argument_group("what may be read"))
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, replaces=("html",))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -146,11 +146,10 @@ def _exhibit(arguments: argparse.Namespace, name: str, journal: str | None = Non
 
 
 def _page(arguments: argparse.Namespace) -> int:
-    from mmprompt.render.output import check_apart, check_output  # noqa: PLC0415  # loads with the command
+    from mmprompt.datasets.output import check_output  # noqa: PLC0415  # loads with the command
     from mmprompt.viewer.view import write_page  # noqa: PLC0415  # loads with the command
 
     check_output(arguments.html)
-    check_apart(arguments.html, *named_files(arguments), arguments.other, arguments.journal)
     exhibits = [_exhibit(arguments, arguments.input, arguments.journal)]
     exhibits += [] if arguments.other is None else [_exhibit(arguments, arguments.other)]
     choice = _choice(arguments, exhibits[0].task)

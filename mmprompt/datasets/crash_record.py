@@ -10,6 +10,7 @@ from contextlib import suppress
 from types import TracebackType
 
 from mmprompt.datasets.sample import Row, Sample
+from mmprompt.datasets.side_files import opened_side, side_descriptor
 from mmprompt.errors import RowError, TaskError, shown
 
 MOST_DEATHS = 2
@@ -45,7 +46,7 @@ class CrashRecord:
 
     def __init__(self, path: str, session: int) -> None:
         self.path = path
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        descriptor = side_descriptor(path, os.O_RDWR | os.O_CREAT)
         try:
             missing = _SIZE - os.fstat(descriptor).st_size
             if missing > 0:  # real blocks: a store to a hole of a full disk would end the process
@@ -118,7 +119,7 @@ class CrashRecord:
 
 def rows_done(path: str) -> int:
     """Return how many rows the process that works with a record has done."""
-    with open(path, "rb") as file:
+    with opened_side(path) as file:
         numbers = memoryview(file.read(_SIZE).ljust(_SIZE, bytes(1))).cast("q")
         return int(numbers[_ROWS])
 

@@ -18,6 +18,7 @@ from mmprompt.datasets.span import WHOLE, Span
 from mmprompt.datasets.store_url import StoreURL, opened_object
 from mmprompt.datasets.streams import decompressed, is_compressed, kind_of_damage, part_of, stream_of, transcoded
 from mmprompt.errors import DatasetError, shown
+from mmprompt.media.outputs import opened_input, refuse_standard_input
 
 STDIN = "-"
 _HEAD = 1 << 16
@@ -58,6 +59,7 @@ class DatasetFile:
         self.span = WHOLE
         if self.name == STDIN:
             self._stream = sys.stdin.buffer
+            refuse_standard_input()
             self.head = self._plain_head(_head_of(self._stream, 1))
             return
         try:
@@ -66,10 +68,10 @@ class DatasetFile:
                     self.head = self._plain_head(_head_of(stream, _HEAD))
             elif opener is not None or stat.S_ISREG(os.stat(self.name).st_mode):
                 self.root = os.path.dirname(self.name) or os.curdir
-                with open(self.name, "rb", opener=opener) as stream:
+                with opened_input(self.name, opener=opener) as stream:
                     self.head = self._plain_head(_head_of(stream, _HEAD))
             else:
-                self._stream = open(self.name, "rb")  # noqa: SIM115  # closed at the end of its one reading
+                self._stream = opened_input(self.name)  # closed at the end of its one reading
                 self.head = self._plain_head(_head_of(self._stream, 1))
         except (OSError, ValueError) as error:
             raise _unreadable(self.name, error) from None
@@ -137,7 +139,7 @@ class DatasetFile:
         if isinstance(self.name, StoreURL):
             return io.BufferedReader(cast("io.RawIOBase", opened_object(self.name)), _BUFFER)
         if self._stream is None:
-            return open(self.name, "rb", buffering=_BUFFER, opener=self._opener)
+            return opened_input(self.name, buffering=_BUFFER, opener=self._opener)
         if self._spent:
             raise DatasetError(f"{shown(self.name)} can be read only once", "save it to a file to read it again")
         self._spent = True

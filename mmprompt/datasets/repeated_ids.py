@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import IO
 
 from mmprompt.errors import RowError
+from mmprompt.targets.chunk_writer import ChunkWriter
 
 Entry = tuple[int, int]
 
@@ -166,8 +167,8 @@ class IdFile:
     ``keys_in`` reads the file. Use it as ``RepeatedIds``; it finds no repeated ids.
     """
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+    def __init__(self, writer: ChunkWriter) -> None:
+        self._writer = writer
         self._names: list[object] = []
         self._places = array("q")
 
@@ -184,8 +185,7 @@ class IdFile:
 
     def _write(self) -> None:
         keys = array("q", map(_lasting_key, self._names))
-        for written in (array("q", [len(keys)]), keys, self._places):
-            self._file.write(written.tobytes())
+        self._writer.write([each.tobytes() for each in (array("q", [len(keys)]), keys, self._places)])
         self._names.clear()
         self._places = array("q")
 

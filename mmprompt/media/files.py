@@ -29,6 +29,7 @@ from mmprompt.media.file_errors import (
     windows_inside,
     windows_same,
 )
+from mmprompt.media.outputs import REPLACED, refuse_replaced
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.real_path import PLATFORM, blobs_folder, descriptor_path, linkless_open
 
@@ -48,6 +49,7 @@ _MOST_MISSES = 64
 """How many files in a row may lie behind links, where the call only takes time, until it is given up."""
 
 _FILE_TYPE, _REGULAR = 0o170000, 0o100000
+_OUTPUT = "a medium that the rows name"
 _LONG_PATH = LONGEST_PATH // 4  # a character has at most four bytes
 
 OpenFile = tuple[int, int, str]
@@ -109,7 +111,8 @@ class GuardedFiles:
             try:
                 status = os.fstat(descriptor)
                 size = status.st_size
-                if status.st_mode & _FILE_TYPE == _REGULAR and 0 < size <= self._limit:
+                taken = REPLACED and (status.st_dev, status.st_ino) in REPLACED  # it is refused below
+                if status.st_mode & _FILE_TYPE == _REGULAR and 0 < size <= self._limit and not taken:
                     data = os.read(descriptor, size + 1)
                     if len(data) == size:
                         self._judged = _FILES_BEFORE
@@ -210,6 +213,7 @@ class GuardedFiles:
         self._judged = _FILES_BEFORE
         try:
             status = os.fstat(descriptor)
+            refuse_replaced(status, _OUTPUT)
             if status.st_mode & _FILE_TYPE == _REGULAR:
                 return descriptor, status.st_size, full
         except BaseException:
@@ -229,6 +233,7 @@ class GuardedFiles:
             raise not_a_name(name) from None
         try:
             status = os.fstat(descriptor)
+            refuse_replaced(status, _OUTPUT)
             regular = status.st_mode & _FILE_TYPE == _REGULAR
             real = descriptor_path(descriptor, status, full) if regular else ""
             inside = real.startswith(self._prefixes) or self._allows(real)  # the first alone for nearly every file

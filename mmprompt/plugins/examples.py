@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from importlib import resources
 
+from mmprompt.datasets.output import output
 from mmprompt.errors import TaskError, shown
 from mmprompt.plugins.runners import runner_named
 
@@ -23,7 +25,7 @@ def write_example(name: str, folder: str) -> list[str]:
         if os.path.lexists(path):
             raise TaskError(f"{shown(folder)} has a {os.path.basename(path)} already", "name an empty folder")
     os.makedirs(folder, exist_ok=True)
-    for path, data in paths.items():
-        with open(path, "xb") as file:
-            file.write(data)
+    with ExitStack() as outputs:  # all of them get their names, or none
+        for path, data in paths.items():
+            outputs.enter_context(output(path)).write([data])
     return list(paths)

@@ -6,7 +6,7 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
-from mmprompt.datasets.writers.output_file import write_medium
+from mmprompt.datasets.writers.output_file import keep_medium
 from mmprompt.datasets.writers.stored_media import suffix_of
 from mmprompt.messages import MediaPart, TextPart
 from mmprompt.plugins.bridge.single_prompt import single_prompt
@@ -35,7 +35,6 @@ def to_helm(request: Request, folder: str | os.PathLike[str]) -> MultimediaObjec
         elif isinstance(part, MediaPart):
             name = hashlib.sha256(part.data).hexdigest() + suffix_of(part)
             path = os.path.join(os.path.abspath(folder), name)
-            if not os.path.exists(path):
-                write_medium(os.fspath(folder), name, part.data)
+            keep_medium(os.fspath(folder), name, part.data)
             objects.append(MediaObject(content_type=part.media_type, location=path))
     return MultimediaObject(objects)

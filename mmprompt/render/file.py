@@ -8,11 +8,12 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mmprompt.datasets.output import check_apart, check_output
+from mmprompt.datasets.output import output as opened
 from mmprompt.datasets.repeated_ids import RepeatedIdError
 from mmprompt.errors import MMPromptError, TaskError
 from mmprompt.media.changes import Changes
-from mmprompt.render.output import check_apart, check_output
-from mmprompt.render.output import output as opened
+from mmprompt.media.outputs import replacing
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.request import asked_changes, require_numbers
 from mmprompt.render.run import RenderReport, render, unheard
@@ -64,8 +65,8 @@ def render_file(  # noqa: D417  # the arguments of Task.requests are described t
         OSError: the output cannot be written.
     """
     require_numbers(workers, limit)
-    loaded = task if isinstance(task, Task) else load_task(task, policy=policy)
-    path = _checked(output, loaded, task)
+    path = os.fspath(output)
+    loaded = _loaded(task, path, policy)
     asked = _asked(loaded, emit, changes or {})
     renderer = Renderer(loaded, emit=emit, target=target, media=media, policy=policy, changes=asked)
     with closing(renderer), opened(path) as writer:
@@ -77,13 +78,13 @@ def render_file(  # noqa: D417  # the arguments of Task.requests are described t
     return report
 
 
-def _checked(output: str | os.PathLike[str], task: Task, given: object) -> str:
-    """Return the path of the output, which is neither a folder nor an input. ``given`` may be the task's path."""
-    inputs = [file for dataset in (task.dataset, task.train) if dataset is not None for file in dataset.files]
-    path = os.fspath(output)
-    check_output(path)
-    check_apart(path, *inputs, os.fspath(given) if isinstance(given, (str, os.PathLike)) else None)
-    return path
+def _loaded(task: Task | str | os.PathLike[str] | Mapping[str, Any], output: str, policy: MediaPolicy | None) -> Task:
+    """Return the task, none of whose files is the output."""
+    check_output(output)
+    with replacing(output):
+        loaded = task if isinstance(task, Task) else load_task(task, policy=policy)
+    check_apart(output, loaded.dataset, loaded.train)
+    return loaded
 
 
 def _asked(task: Task, emit: str, changes: Mapping[str, object] | Changes) -> Changes:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from mmprompt.datasets.side_files import opened_side
 from mmprompt.errors import MMPromptError, ServerError, TaskError, shown
 from mmprompt.render.request import Request
 from mmprompt.run.model import Answer
@@ -96,14 +97,14 @@ class BatchResults:
             hint = "give its file too, or ask for this row with mmprompt run --retry-errors"
             return Answer(error=ServerError("the batch has no result for this row", hint))
         self._asked.add(name)
-        with open(self._paths[place.file], "rb") as file:
+        with opened_side(self._paths[place.file], typed=True) as file:
             file.seek(place.offset)
             return _answer_in(_parsed(file.readline()) or {})
 
 
 def _results(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the results in a file, with their offsets."""
-    with open(path, "rb") as file:
+    with opened_side(path, typed=True) as file:
         offset = 0
         for line in file:
             result = _parsed(line)

@@ -11,6 +11,8 @@ from hashlib import blake2b
 from itertools import count, islice
 from typing import BinaryIO, NamedTuple, cast
 
+from mmprompt.datasets.sample import LONGEST_ROW
+from mmprompt.datasets.side_files import opened_side
 from mmprompt.errors import MMPromptError, TaskError, shown
 from mmprompt.targets import exact_json
 from mmprompt.targets.json_values import JSONValue
@@ -130,7 +132,7 @@ def placed_lines(path: str, on_torn: Callable[[int], object] | None = None) -> I
         TaskError: the file is not a journal.
         OSError: it cannot be read.
     """
-    with open(path, "rb") as file:
+    with opened_side(path, typed=True) as file:
         seen: set[int] = set()
         last: dict[int, int] = {}
         lines = 0
@@ -155,12 +157,14 @@ def journal_lines(file: BinaryIO, path: str) -> Iterator[tuple[int, JournalLine 
     """Yield the number of each complete line, from 1, with the line; None for a torn one.
 
     Raises:
-        TaskError: no line is one of a journal.
+        TaskError: no line is one of a journal, or one is longer than any row.
     """
     good = False
     for number in count(1):
-        text = file.readline()
+        text = file.readline(LONGEST_ROW)
         if not text.endswith(b"\n"):
+            if len(text) == LONGEST_ROW:
+                raise TaskError(f"line {number} of {shown(path)} is too long for a journal", "name another file")
             break
         line = parsed_line(text)
         good = good or line is not None

@@ -6,13 +6,16 @@ import os
 import threading
 from collections.abc import Sequence
 
+from mmprompt.datasets.sample import LONGEST_ROW
+from mmprompt.datasets.side_files import opened_side, side_descriptor
 from mmprompt.errors import TaskError, shown
 from mmprompt.run.journal import JournalLine, journal_lines, parsed_line
 from mmprompt.run.manifest import Manifest, manifest_path
 from mmprompt.run.side_lock import SideLock
 
 _SYNC_SECONDS = 1.0
-_LONGEST_LINE = 1 << 28
+_BEGINNING = b'{"row":'
+"""How each line begins."""
 
 
 class JournalFile:
@@ -57,9 +60,9 @@ class JournalFile:
         goes_on = not overwrite and os.path.isfile(self.path) and os.path.getsize(self.path) > 0
         if goes_on:
             manifest.require_same(self.path)
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-        self._descriptor = os.open(self.path, flags if goes_on else flags | os.O_TRUNC, 0o666)
-        self._reader = open(self.path, "rb")  # noqa: SIM115  # closed with the journal
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        self._descriptor = side_descriptor(self.path, flags if goes_on else flags | os.O_TRUNC, typed=True)
+        self._reader = opened_side(self.path, typed=True)
         try:
             manifest.save(self.path)
             self._size = self._scanned() if goes_on else 0
@@ -185,9 +188,10 @@ def _require_journal(path: str) -> None:
     Raises:
         TaskError: it holds something else.
     """
-    if not os.path.isfile(path) or os.path.exists(manifest_path(path)):
+    if not os.path.isfile(path) or not os.path.getsize(path):
         return
-    with open(path, "rb") as file:
-        first = file.readline(_LONGEST_LINE)
-    if first and parsed_line(first) is None:
+    with opened_side(path, typed=True) as file:
+        first = file.readline(LONGEST_ROW)
+    torn = _BEGINNING.startswith(first[: len(_BEGINNING)]) and not first.endswith(b"\n")  # the first run was killed
+    if not (torn and os.path.isfile(manifest_path(path))) and parsed_line(first) is None:
         raise TaskError(f"{shown(path)} is not a journal of mmprompt run", "write to another file with -o")

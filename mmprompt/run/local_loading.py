@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from mmprompt.errors import ServerError, shown
+from mmprompt.media.outputs import refuse_replaced
 
 _WORDS = 300
 _FOLDER = "give the folder of a model in the form of save_pretrained: config.json, *.safetensors, tokenizer, processor"
@@ -33,6 +34,8 @@ def load_model(folder: str, device: str) -> LoadedModel:
     """
     if not os.path.isdir(folder):
         raise ServerError(f"{shown(folder)} is not a folder", "give the folder of a model; nothing is downloaded")
+    for path in filter(os.path.isfile, [os.path.join(folder, name) for name in os.listdir(folder)]):
+        refuse_replaced(os.stat(path))
     try:
         import torch  # noqa: F401, PLC0415  # an extra, and heavy
     except ImportError:

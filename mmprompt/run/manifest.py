@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from hashlib import sha256
 from typing import NamedTuple
 
 from mmprompt._version import __version__
 from mmprompt.datasets.openai_chat import LastAssistant
+from mmprompt.datasets.side_files import side_bytes, side_output
 from mmprompt.datasets.store_url import StoreURL
 from mmprompt.errors import TaskError, shown
 from mmprompt.render.settings import request_settings
@@ -57,18 +57,8 @@ class Manifest(NamedTuple):
         """Write the manifest beside a journal, whole or not at all."""
         path = manifest_path(journal)
         text = json.dumps({"version": VERSION, "mmprompt": __version__, **self._asdict()}, ensure_ascii=False, indent=1)
-        temporary = f"{path}.part"
-        try:
-            with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(text + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except OSError as error:
-            with suppress(OSError):
-                os.unlink(temporary)
-            error.filename = path
-            raise
+        with side_output(path) as writer:
+            writer.write([f"{text}\n".encode("utf-8", "backslashreplace")])
 
     def require_same(self, journal: str) -> None:
         """Refuse to go on with a journal whose manifest says otherwise.
@@ -109,8 +99,7 @@ def read_manifest(journal: str) -> dict[str, JSONValue]:
     """
     path = manifest_path(journal)
     try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+        found = json.loads(side_bytes(path))
     except FileNotFoundError:
         hint = "put it back, or begin anew: mmprompt run --overwrite"
         raise TaskError(f"{shown(journal)} has no manifest: {shown(path)} is missing", hint) from None

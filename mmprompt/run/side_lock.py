@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import suppress
 
+from mmprompt.datasets.side_files import side_descriptor
 from mmprompt.errors import TaskError, shown
 
 
@@ -17,7 +18,7 @@ class SideLock:
         option: the option that names another file.
 
     Raises:
-        TaskError: another run holds it.
+        TaskError: another run holds it, or something else has its name.
         OSError: the file cannot be made.
     """
 
@@ -25,13 +26,16 @@ class SideLock:
         self.path = f"{path}.lock"
         self._descriptor: int | None = None
         while self._descriptor is None:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+            descriptor = side_descriptor(self.path, os.O_RDWR | os.O_CREAT)
             try:
+                if os.fstat(descriptor).st_size:
+                    what = f"{shown(self.path)} is there, and is not a lock"
+                    raise TaskError(what, f"move it away, or {_elsewhere(option)}")
                 _lock(descriptor)
                 if _is_named(descriptor, self.path):
                     self._descriptor = descriptor
             except (BlockingIOError, PermissionError):
-                hint = f"wait until that run ends, or write to another file with {option}"
+                hint = f"wait until that run ends, or {_elsewhere(option)}"
                 raise TaskError(f"another run writes to {shown(path)}", hint) from None
             finally:
                 if self._descriptor is None:
@@ -44,6 +48,10 @@ class SideLock:
                 os.unlink(self.path)
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _elsewhere(option: str) -> str:
+    return f"write to another file with {option}"
 
 
 if sys.platform == "win32":

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 
+from mmprompt.datasets.side_files import side_bytes, side_output
 from mmprompt.datasets.span import Shard
 from mmprompt.run.journal import parsed_line
 from mmprompt.run.manifest import Manifest
@@ -49,8 +50,7 @@ class ShardJournals:
             OSError: a file cannot be written.
         """
         if os.path.exists(self._mark):
-            with open(self._mark, encoding="ascii") as mark:
-                size = int(mark.read())
+            size = int(side_bytes(self._mark))
             if self._holds_only_merged(size):
                 os.truncate(self._journal, size)
                 return
@@ -68,9 +68,8 @@ class ShardJournals:
                     self._add(held, manifest)
                     size = 0
         self._add(held, manifest)
-        with open(f"{self._mark}.part", "w", encoding="ascii") as mark:
-            mark.write(str(os.path.getsize(self._journal)))
-        os.replace(f"{self._mark}.part", self._mark)
+        with side_output(self._mark, cleans=False) as writer:
+            writer.write([b"%d" % os.path.getsize(self._journal)])
 
     def answered(self, number: int) -> int:
         """Return how many rows of a shard have a prediction in its journal; with repeats a row counts once for each."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable
 from typing import IO, Any, TypeVar, cast
 
 from mmprompt.errors import MMPromptError, TaskError
+from mmprompt.media.outputs import REPLACED
 
 _S = TypeVar("_S")
 Report = dict[str, Any]
@@ -38,8 +39,9 @@ def run_local(
     """
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
     done: queue.SimpleQueue[Report | BaseException | None] = queue.SimpleQueue()
+    outputs = tuple(REPLACED.values())
     for spec in specs:
-        jobs.put((work, spec))
+        jobs.put((work, spec, outputs))
     hands = [_Hand(jobs, done) for _ in range(min(workers or os.cpu_count() or 1, jobs.qsize()))]
     try:
         left = len(hands)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from mmprompt.datasets.side_files import side_output
 from mmprompt.render.request import Request
 from mmprompt.run.model import Answer, Model
-from mmprompt.scale.work_folder import written
 from mmprompt.targets.json_values import JSONValue
 
 
@@ -42,7 +42,7 @@ class MetModel:
 
     def _known(self, answers: list[Answer]) -> list[Answer]:
         if not self._is_met and any(answer.error is None for answer in answers):
-            with written(self._path):
+            with side_output(self._path, cleans=False):
                 self._is_met = True
         if any(answer.hopeless for answer in answers) and (self._is_met or os.path.exists(self._path)):
             return [answer._replace(hopeless=False) for answer in answers]

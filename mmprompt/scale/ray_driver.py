@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from mmprompt._version import __version__
 from mmprompt.errors import MMPromptError, TaskError
+from mmprompt.media.outputs import replacing
 
 _MOST_RETRIES = 100
 """Each row that ends its worker costs two: a shard may have fifty of them."""
@@ -26,8 +27,8 @@ _STORE_BYTES = 80 << 20
 
 _SECONDS = 0.5
 
-_About = tuple[Callable[[Any], object], str, str]
-"""A shard function, the folder of the run, and its version of the package."""
+_About = tuple[Callable[[Any], object], str, str, tuple[str, ...]]
+"""A shard function, the folder of the run, its version of the package, and the files that it is about to replace."""
 
 
 def drive(workers: int, address: str, folder: str) -> None:
@@ -43,10 +44,10 @@ def drive(workers: int, address: str, folder: str) -> None:
     specs: queue.SimpleQueue[Any] = queue.SimpleQueue()
     left = threading.Event()
     try:
-        function, home, version = pickle.load(sys.stdin.buffer)  # noqa: S301  # of our parent
+        about = pickle.load(sys.stdin.buffer)  # noqa: S301  # of our parent
         threading.Thread(target=_receive, args=(specs, left), daemon=True).start()
         _start(workers, address, folder)
-        _run(reports, specs, left, workers, (function, home, version))
+        _run(reports, specs, left, workers, about)
         _send(reports, "end", None)
     except MMPromptError as error:
         _send(reports, "error", error)
@@ -131,14 +132,15 @@ def _result_of(reference: Any) -> tuple[str, object]:
 
 def run_here(about: _About, spec: object) -> tuple[str, object]:
     """Run a shard in this worker, in the folder of the run; return its report or its error."""
-    function, home, version = about
+    function, home, version, outputs = about
     if version != __version__:
         what = f"a node of the cluster has mmprompt {__version__}, and this run is of {version}"
         return "error", TaskError(what, "install the same version on each node", code="MM900")
     if os.path.isdir(home):
         os.chdir(home)
     try:
-        return "report", function(spec)
+        with replacing(*outputs):
+            return "report", function(spec)
     except (MMPromptError, OSError) as error:
         return "error", error
 

@@ -17,6 +17,7 @@ from typing import IO, TypeVar, cast
 
 import mmprompt
 from mmprompt.errors import TaskError, shown
+from mmprompt.media.outputs import REPLACED
 
 _Spec = TypeVar("_Spec")
 _Report = TypeVar("_Report")
@@ -138,10 +139,10 @@ def _reports(
 def _feed(
     pipe: IO[bytes], function: Callable[[_Spec], _Report], specs: Iterable[_Spec], faults: list[BaseException]
 ) -> None:
-    """Write the function, the current folder and the specs; what making the specs raises is kept."""
+    """Write the function, the current folder, the outputs and the specs; what making the specs raises is kept."""
     try:
         with suppress(BrokenPipeError):
-            pickle.dump((function, os.getcwd(), mmprompt.__version__), pipe)
+            pickle.dump((function, os.getcwd(), mmprompt.__version__, tuple(REPLACED.values())), pipe)
             for spec in specs:
                 pickle.dump(spec, pipe)
                 pipe.flush()

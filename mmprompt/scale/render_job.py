@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from hashlib import sha256
 
+from mmprompt.datasets.output import check_apart
+from mmprompt.datasets.output import output as opened
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Note
 from mmprompt.render.faults import RowFault
@@ -15,8 +17,7 @@ from mmprompt.render.run import RenderReport
 from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards, inputs_of
 from mmprompt.scale.plan import ROWS, plan_shards
 from mmprompt.scale.shard_render import RenderSpec
-from mmprompt.scale.work_folder import WorkFolder, written
-from mmprompt.targets.chunk_writer import ChunkWriter
+from mmprompt.scale.work_folder import WorkFolder
 
 
 def render_specs(
@@ -71,12 +72,14 @@ def merge_rendered(
         TaskError: a shard is not done, or its files are not those of its report.
         MMPromptError: the error that ended the reading of the dataset.
     """
+    path = os.fspath(output)
     if not specs:
         raise TaskError("there are no shards to merge", "make them with render_specs")
     renderer, folder = specs[0].renderer, WorkFolder(specs[0].folder)
+    check_apart(path, renderer.task.dataset, renderer.task.train)
     counts = _Counts(on_fault)
     merge = RenderMerge(renderer.task, folder, Listeners(counts.fault, on_note, on_note, lambda _: None))
-    with closing(renderer), written(os.fspath(output)) as file, ChunkWriter(file) as writer:
+    with closing(renderer), opened(path) as writer:
         for spec in specs:
             report = folder.report(spec.number)
             if report is None:

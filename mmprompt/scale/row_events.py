@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import BinaryIO
 
 from mmprompt.datasets.crash_record import CrashRecord
 from mmprompt.errors.findings import Note
 from mmprompt.render.builder import FailedRow
 from mmprompt.render.faults import RowFault
+from mmprompt.targets.chunk_writer import ChunkWriter
 
 
 class RowEvents:
@@ -17,9 +17,9 @@ class RowEvents:
     ``rows`` are those read, ``errors`` the errors.
     """
 
-    def __init__(self, file: BinaryIO, record: CrashRecord) -> None:
+    def __init__(self, writer: ChunkWriter, record: CrashRecord) -> None:
         self.rows = self.errors = 0
-        self._file, self._record = file, record
+        self._writer, self._record = writer, record
 
     def read(self) -> None:
         """Count a row."""
@@ -36,4 +36,4 @@ class RowEvents:
         self._write([note.code, note.what, note.hint, note.where, note.medium])
 
     def _write(self, event: object) -> None:
-        self._file.write(json.dumps(event, default=str).encode() + b"\n")
+        self._writer.write([json.dumps(event, default=str).encode() + b"\n"])

@@ -15,7 +15,6 @@ from mmprompt.render.run import render
 from mmprompt.scale.row_events import RowEvents
 from mmprompt.scale.warnings import warnings_kept
 from mmprompt.scale.work_folder import WorkFolder
-from mmprompt.targets.chunk_writer import ChunkWriter
 from mmprompt.tasks.shard_task import seen_by, shard_task
 
 KINDS = ("lines", "events", "ids")
@@ -43,7 +42,7 @@ def render_shard(spec: RenderSpec) -> dict[str, Any]:
     """Render the rows of a shard into the work folder, and return the shard's report; it is plain data."""
     folder, number, task = WorkFolder(spec.folder), spec.number, shard_task(spec.renderer.task, spec.shard)
     with (
-        folder.written(number, "lines") as lines,
+        folder.written(number, "lines") as writer,
         folder.written(number, "events") as events,
         folder.written(number, "ids") as ids,
         warnings_kept() as warnings,
@@ -52,22 +51,21 @@ def render_shard(spec: RenderSpec) -> dict[str, Any]:
     ):
         counts = RowEvents(events, record)
         fault = None
-        with ChunkWriter(lines) as writer:
-            try:
-                render(
-                    spec.renderer.over(task),
-                    record.rows(task.samples()),
-                    writer,
-                    limit=spec.limit,
-                    strict=spec.strict,
-                    workers=spec.threads,
-                    on_error=counts.failed,
-                    on_note=counts.noted,
-                    on_row=counts.read,
-                    ids=IdFile(ids),
-                )
-            except MMPromptError as error:
-                fault = error_data(error)
+        try:
+            render(
+                spec.renderer.over(task),
+                record.rows(task.samples()),
+                writer,
+                limit=spec.limit,
+                strict=spec.strict,
+                workers=spec.threads,
+                on_error=counts.failed,
+                on_note=counts.noted,
+                on_row=counts.read,
+                ids=IdFile(ids),
+            )
+        except MMPromptError as error:
+            fault = error_data(error)
     taken = getattr(None if task.dataset is None else task.dataset.change, "taken", 0)
     report = {"shard": spec.shard, "rows": counts.rows, "failed": counts.errors, "fault": fault, "taken": taken}
     report = folder.save_report(number, {**report, "warnings": warnings, "seen": seen_by(task)}, KINDS)

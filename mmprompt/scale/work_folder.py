@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Any, BinaryIO
 
 from mmprompt._version import __version__
+from mmprompt.datasets.side_files import opened_side, side_bytes, side_output
 from mmprompt.datasets.span import Shard
 from mmprompt.errors import TaskError, shown
+from mmprompt.targets.chunk_writer import ChunkWriter
 
 VERSION = 1
 _PLAN = "plan.json"
 _BLOCK = 1 << 20
+_OWN = re.compile(
+    r"\.?(?:plan\.json|seeded|\d{5,}\.(?:lines|events|ids|report|row|store|seed)|\d{5,}\.journal(?:\.lock|\.manifest\.json)?"
+    r"|\d+\.(?:met|stop))(?:\.[0-9a-f]{12}\.part)?(?:-journal)?"
+)
+"""The names of the files in a work folder, complete or not. No other file is read or removed."""
 
 
 class WorkFolder:
@@ -48,25 +56,30 @@ class WorkFolder:
 
     def opened(self, number: int, kind: str) -> BinaryIO:
         """Open a file of a shard that is done."""
-        return open(self.file(number, kind), "rb")
+        return opened_side(self.file(number, kind))
 
     @contextmanager
-    def written(self, number: int, kind: str) -> Iterator[BinaryIO]:
+    def written(self, number: int, kind: str) -> Iterator[ChunkWriter]:
         """Open a file of a shard. It appears under its name when it is complete."""
-        with written(self.file(number, kind)) as file:
-            yield file
+        with side_output(self.file(number, kind), cleans=False) as writer:
+            yield writer
 
     @contextmanager
     def named(self, number: int, kind: str) -> Iterator[str]:
         """Give the name under which to write a file of a shard. It gets its own name when the block ends well."""
-        with _named(self.file(number, kind)) as path:
-            yield path
+        path = self.file(number, kind)
+        temporary = f"{path}.{os.urandom(6).hex()}.part"
+        try:
+            yield temporary
+            os.replace(temporary, path)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
 
     def report(self, number: int) -> dict[str, Any] | None:
         """Return the report of a shard, if the shard is done and its files hold the bytes that they held then."""
         try:
-            with open(self.file(number, "report"), encoding="utf-8") as file:
-                report: dict[str, Any] = json.load(file)
+            report: dict[str, Any] = json.loads(side_bytes(self.file(number, "report")))
             right = all(self._content(number, kind) == content for kind, content in report["files"].items())
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
@@ -80,8 +93,8 @@ class WorkFolder:
         """Write the report of a shard whose files ``kinds`` are complete, and return it."""
         contents = {kind: self._content(number, kind) for kind in kinds}
         full = {**report, "number": number, "files": contents}
-        with self.written(number, "report") as file:
-            file.write(json.dumps(full).encode())
+        with self.written(number, "report") as writer:
+            writer.write([json.dumps(full).encode()])
         return full
 
     def _content(self, number: int, kind: str) -> list[Any]:
@@ -95,9 +108,10 @@ class WorkFolder:
     def begin(self, about: Mapping[str, Any], shards: Sequence[Shard]) -> None:
         """Make the folder, and write down what the run is about."""
         os.makedirs(self.path, exist_ok=True)
+        self._names()
         plan = {"version": VERSION, "mmprompt": __version__, "about": about, "shards": shards}
-        with written(os.path.join(self.path, _PLAN)) as file:
-            file.write(json.dumps(plan).encode())
+        with side_output(os.path.join(self.path, _PLAN), cleans=False) as writer:
+            writer.write([json.dumps(plan).encode()])
 
     def resumed(self, about: Mapping[str, Any]) -> list[Shard] | None:
         """Return the shards of the run that was begun here; None if there is none.
@@ -107,20 +121,19 @@ class WorkFolder:
         """
         if not os.path.lexists(self.path):
             return None
+        self._names()
         try:
-            with open(os.path.join(self.path, _PLAN), encoding="utf-8") as file:
-                plan = json.load(file)
+            plan = json.loads(side_bytes(os.path.join(self.path, _PLAN)))
             before, shards, made_by = plan["about"], plan["shards"], (plan["version"], plan["mmprompt"])
         except FileNotFoundError:
-            if os.path.isdir(self.path):
-                names = [name for name in os.listdir(self.path) if not name.endswith(".part")]
-                if not names:
-                    return None
-                if _PLAN in names:  # another process has begun the run just now
-                    return self.resumed(about)
-            raise TaskError(f"{shown(self.path)} is there, and holds no run in shards", "move it away") from None
+            names = [name for name in self._names() if not name.endswith(".part")]
+            if not names:
+                return None
+            if _PLAN in names:  # another process has begun the run just now
+                return self.resumed(about)
+            raise self._foreign() from None
         except (OSError, ValueError, KeyError, TypeError):
-            raise TaskError(f"{shown(self.path)} is there, and holds no run in shards", "move it away") from None
+            raise self._foreign() from None
         changed = [n for n in dict.fromkeys([*before, *about]) if _given(before.get(n)) != _given(about.get(n))]
         if made_by != (VERSION, __version__):
             changed.insert(0, f"mmprompt ({made_by[1]}, now {__version__})")
@@ -131,33 +144,35 @@ class WorkFolder:
         return found
 
     def remove(self) -> None:
-        """Remove the folder: what is of the whole run first, the plan last, so that after a kill the run can go on."""
+        """Remove our files and the folder: what is of the whole run first, so that after a kill the run can go on.
+
+        The plan goes last. A folder that holds anything else stays.
+        """
         with suppress(OSError):
-            for name in sorted(os.listdir(self.path), key=lambda name: (name == _PLAN, name[:1].isdigit())):
+            names = [] if os.path.islink(self.path) else filter(_OWN.fullmatch, os.listdir(self.path))
+            for name in sorted(names, key=lambda name: (name == _PLAN, name[:1].isdigit())):
                 os.unlink(os.path.join(self.path, name))
-        shutil.rmtree(self.path, ignore_errors=True)
+            os.rmdir(self.path)
+
+    def _names(self) -> list[str]:
+        """Return the names of the files in the folder.
+
+        Raises:
+            TaskError: it is a link or no folder, or one of our names is that of a link or a pipe.
+        """
+        if os.path.islink(self.path) or not os.path.isdir(self.path):
+            raise self._foreign()
+        names = os.listdir(self.path)
+        for name in filter(_OWN.fullmatch, names):
+            with suppress(FileNotFoundError):  # another process has renamed or removed it just now
+                if not stat.S_ISREG(os.lstat(os.path.join(self.path, name)).st_mode):
+                    raise self._foreign()
+        return names
+
+    def _foreign(self) -> TaskError:
+        return TaskError(f"{shown(self.path)} is there, and holds no run in shards", "move it away")
 
 
 def _given(value: object) -> object:
     """Return what an option holds; None if it is not given, as one that the version before lacked."""
     return value if value or type(value) in (int, float) else None
-
-
-@contextmanager
-def written(path: str) -> Iterator[BinaryIO]:
-    """Open a file that gets its name when it is complete."""
-    with _named(path) as temporary, open(temporary, "xb") as file:
-        yield file
-
-
-@contextmanager
-def _named(path: str) -> Iterator[str]:
-    """Give a name for a file that gets its own at the end. Two processes may do the same shard: each has its own."""
-    temporary = f"{path}.{os.urandom(6).hex()}.part"
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise

@@ -7,23 +7,29 @@ import pickle
 import queue
 import sys
 import threading
-from typing import BinaryIO
+from collections.abc import Callable
+from typing import Any, BinaryIO
 
 from mmprompt.errors import MMPromptError
+from mmprompt.media.outputs import replacing
+
+_Job = tuple[Callable[[Any], object], object, tuple[str, ...]]
+"""A function, what it is called with, and the files that the driver is about to replace."""
 
 
 def serve() -> None:
     """Do one job after another, until standard input ends. If it ends during a job, the driver is gone: stop."""
     jobs, reports = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a job prints is no report
-    waiting: queue.SimpleQueue[tuple[object, ...]] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[_Job] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(jobs, waiting), daemon=True).start()
     while True:
-        work, spec = waiting.get()
+        work, spec, outputs = waiting.get()
         report: object = None
         fault: Exception | None = None
         try:
-            report = work(spec)  # type: ignore[operator]  # a function
+            with replacing(*outputs):
+                report = work(spec)
         except Exception as error:  # noqa: BLE001  # raised in the driver
             fault = error
         reports.write(_answer(report, fault))
@@ -40,7 +46,7 @@ def _answer(report: object, fault: Exception | None) -> bytes:
     return answer
 
 
-def _receive(jobs: BinaryIO, waiting: queue.SimpleQueue[tuple[object, ...]]) -> None:
+def _receive(jobs: BinaryIO, waiting: queue.SimpleQueue[_Job]) -> None:
     while True:
         try:
             waiting.put(pickle.load(jobs))  # noqa: S301  # of the driver that started this process

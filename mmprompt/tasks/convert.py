@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from string import ascii_uppercase
@@ -15,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmprompt.datasets.choices import choices_in, every_choices, without_letters
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.openai_chat import own_settings
+from mmprompt.datasets.output import check_apart
 from mmprompt.datasets.sample import ID_COLUMNS, Row, Sample
 from mmprompt.errors import DatasetError, MMPromptError, RowError, nearest, shown
 from mmprompt.errors.findings import Note
+from mmprompt.media.outputs import replacing
 from mmprompt.media.reader import MediaReader
 from mmprompt.tasks.default_prompt import hint_of
 from mmprompt.tasks.load import dataset_task
@@ -83,9 +83,10 @@ def convert_dataset(  # noqa: D417  # the arguments of dataset_task are describe
         MMPromptError: without ``on_error``, the first row that cannot be written, with its place.
         OSError: the output cannot be written.
     """
-    task = dataset_task(
-        source, format=format, map_columns=map_columns, key=key, join=join, split=split, encoding=encoding
-    )
+    with replacing(os.fspath(output)):
+        task = dataset_task(
+            source, format=format, map_columns=map_columns, key=key, join=join, split=split, encoding=encoding
+        )
     return convert_task(
         task,
         os.fspath(output),
@@ -112,9 +113,13 @@ def convert_task(
     if chosen == "keep" and task.dataset is not None and len(task.dataset.roots) > 1:
         what = "the files lie in several folders, where a name may stand for several media"
         raise DatasetError(what, "write the media: --store files, or --store embed")
+    from mmprompt.datasets.writers.output_file import new_output  # noqa: PLC0415  # loads when something is written
+
     reader = MediaReader(policy)
-    with _new_file(output, folder=writing.only == "files") as (path, beside):
-        media = _media_store(writing, chosen, path, beside, reader)
+    check_apart(output, task.dataset, task.train)
+    folder = writing.only == "files"
+    with new_output(output, folder=folder) as path:
+        media = _media_store(writing, chosen, path, path if folder else os.path.dirname(path), reader)
         report = _write_rows(task, writing, media, path, mapped=mapped, on_failed=on_failed)
         if not report.written:
             raise NothingWrittenError(report)
@@ -260,31 +265,3 @@ def _is_beside(name: str, value: object, sample: Sample, taken: Collection[str],
     if media_column(name) or (not isinstance(value, str) and modality_of(value)):
         return False
     return in_columns or name not in (_OF_CHATS | sample.sent)
-
-
-@contextmanager
-def _new_file(output: str, *, folder: bool) -> Iterator[tuple[str, str]]:
-    """Give the path to write to, and the folder of the media beside it; it gets its name when it is complete.
-
-    Raises:
-        DatasetError: the output is a folder that holds something, or its folder does not exist.
-    """
-    parent = os.path.dirname(os.path.realpath(output))
-    if not os.path.isdir(parent):
-        raise DatasetError(f"the folder of the output {shown(output)} does not exist", "create it")
-    if os.path.isdir(output) and (not folder or os.listdir(output)):
-        hint = "name a new folder" if folder else "name a file in it"
-        raise DatasetError(f"the output {shown(output)} is a folder that exists", hint)
-    base = os.path.basename(os.path.realpath(output))
-    working = os.path.join(parent, f".{base[:60]}.{os.urandom(6).hex()}.part")
-    os.mkdir(working)
-    try:
-        path = os.path.join(working, base)
-        if folder:
-            os.mkdir(path)
-        yield path, path if folder else parent
-        if folder and os.path.isdir(output):
-            os.rmdir(output)
-        os.replace(path, os.path.join(parent, base))
-    finally:
-        shutil.rmtree(working, ignore_errors=True)

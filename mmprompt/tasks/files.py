@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from mmprompt.errors import TaskError, malformed, shown
 from mmprompt.errors.findings import Note
+from mmprompt.media.outputs import opened_input
 from mmprompt.tasks.config import DATASET_KEYS, KEYS, Section
 from mmprompt.tasks.section_values import ConfigValue
 
@@ -119,7 +120,7 @@ def is_task_file(path: str) -> bool:
         return True
     if suffix != ".json" or not os.path.isfile(path) or os.path.getsize(path) > _LARGEST:
         return False
-    with open(path, "rb") as file:
+    with opened_input(path) as file:
         head = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
     if not head.startswith(b"{"):
         return False
@@ -131,7 +132,7 @@ def is_task_file(path: str) -> bool:
 
 def _text(path: str) -> str:
     """Return the text of a task file."""
-    with open(path, "rb") as file:
+    with opened_input(path) as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise TaskError(

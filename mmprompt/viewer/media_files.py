@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from mmprompt.datasets.writers.output_file import write_medium
@@ -96,11 +95,6 @@ class MediaFiles:
         if small and self.size + len(small) * 4 // 3 <= self._most // 2:
             self._small[name] = small
             self.size += len(small) * 4 // 3
-
-
-def folder_of(page: str) -> str:
-    """Return the folder of a page's media: ``OUT/assets`` for ``OUT.html``."""
-    return os.path.join(os.path.splitext(page)[0], "assets")
 
 
 def _frame(data: bytes) -> MediaPart:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mmprompt.datasets.sample import LONGEST_ROW, Sample
+from mmprompt.datasets.side_files import opened_side
 from mmprompt.run.journal import JournalLine, parsed_line, placed_lines
 from mmprompt.run.manifest import manifest_path, read_manifest
 from mmprompt.run.scorers import Scorer, answers_of, scorer_of
@@ -85,7 +86,7 @@ class Replies:
     def _lines(self, row: int, first: int, end: int) -> Iterator[JournalLine]:
         """Yield the lines of a row from its ``first`` to before its ``end``."""
         if first < end:
-            with open(self._path, "rb") as file:
+            with opened_side(self._path, typed=True) as file:
                 for place in self._places[first:end].tolist():
                     file.seek(place)
                     line = parsed_line(file.readline(LONGEST_ROW))
@@ -97,7 +98,7 @@ def is_journal(path: str) -> bool:
     """Return whether a file is a journal: its first line is one, and its manifest lies beside it."""
     if not (os.path.isfile(path) and os.path.isfile(manifest_path(path))):
         return False
-    with open(path, "rb") as file:
+    with opened_side(path, typed=True) as file:
         return parsed_line(file.readline(LONGEST_ROW)) is not None
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing, nullcontext
 from typing import Any, NamedTuple
 
 from mmprompt.check.check import Codes
-from mmprompt.datasets.writers.output_file import create_bytes, write_medium
-from mmprompt.errors import TaskError, shown
+from mmprompt.datasets.output import check_apart, check_output, output, working_folder
+from mmprompt.datasets.whole_file import faults_of
+from mmprompt.datasets.writers.output_file import write_medium
+from mmprompt.media.outputs import replacing
 from mmprompt.media.policy import MediaPolicy
+from mmprompt.viewer.assets import Assets
 from mmprompt.viewer.exhibit import Exhibit, Path, Source, exhibit_of
 from mmprompt.viewer.html_page import page_chunks
 from mmprompt.viewer.index import rules_of
-from mmprompt.viewer.media_files import EXTENSIONS, LARGEST_PAGE, MediaFiles, folder_of
+from mmprompt.viewer.media_files import EXTENSIONS, LARGEST_PAGE, MediaFiles
 from mmprompt.viewer.row_view import TARGETS, RowViews
 from mmprompt.viewer.side import CHUNK, Side
 from mmprompt.viewer.viewed_rows import Choice, viewed_rows
@@ -72,7 +75,8 @@ def view_html(
         TargetError: the target is unknown.
         OSError: the page cannot be written.
     """
-    exhibits = [exhibit_of(source, journal, dataset), *([] if other is None else [exhibit_of(other)])]
+    with replacing(os.fspath(path)):
+        exhibits = [exhibit_of(source, journal, dataset), *([] if other is None else [exhibit_of(other)])]
     choice = Choice(target, policy, limit, None, check, decode, select, workers, fit)
     return write_page(exhibits, os.fspath(path), choice)
 
@@ -83,25 +87,34 @@ def write_page(exhibits: Sequence[Exhibit], path: str, choice: Choice, most: int
     Raises:
         OSError: it cannot be written.
     """
-    if os.path.isdir(path):
-        raise TaskError(f"the output {shown(path)} is a folder", "name a file in it")
-    folder = folder_of(path)
+    check_output(path)
+    for exhibit in exhibits:
+        check_apart(path, exhibit.task.dataset, exhibit.task.train)
     with ExitStack() as stack:
+        stack.enter_context(faults_of(path))
+        stack.enter_context(replacing(path))
+        assets = Assets(path, stack.enter_context(working_folder(path)))
         views = [stack.enter_context(closing(_views(exhibit, choice))) for exhibit in exhibits]
-        media = stack.enter_context(closing(MediaFiles(folder, views[0].policy, most * 3 // 4)))
-        blocks = _RowBlocks(folder, most)
+        media = stack.enter_context(closing(MediaFiles(assets.made, views[0].policy, most * 3 // 4)))
+        blocks = _RowBlocks(assets.made, most)
         sides = [Side(number, exhibit, views[number], media, blocks.put) for number, exhibit in enumerate(exhibits)]
         for side, exhibit, own in zip(sides, exhibits, views, strict=True):
             for viewed in viewed_rows(exhibit.task, own, choice):
                 side.add(viewed)
         indexes, heads = zip(*[side.finish() for side in sides], strict=True)
         outside = blocks.outside or media.outside
-        head = {**_head(heads, sides, choice.target), "folder": _address(folder) if outside else ""}
+        head = {**_head(heads, sides, choice.target), "folder": assets.address if outside else ""}
         first = [(f"index-{number}", index) for number, index in enumerate(indexes)]
         later = itertools.chain(blocks.inside.items(), media.blocks())
         title = " / ".join(exhibit.title for exhibit in exhibits)
-        size = _write(path, page_chunks(title, head, first, later, sources="'self' file:" if outside else ""))
-    return ViewReport(path, sum(side.counts.rows for side in sides), size, folder if outside else None)
+        pieces = page_chunks(title, head, first, later, sources="'self' file:" if outside else "")
+        with assets.placed() if outside else nullcontext(), output(path) as writer:
+            for piece in pieces:
+                writer.write([piece.encode("utf-8", "backslashreplace")])
+            writer.flush()
+        assets.remove_older()
+    size, folder = writer.bytes_written, assets.folder if outside else None
+    return ViewReport(path, sum(side.counts.rows for side in sides), size, folder)
 
 
 def _views(exhibit: Exhibit, choice: Choice) -> RowViews:
@@ -147,26 +160,3 @@ class _RowBlocks:
 
     def _write(self, name: str, base64: str) -> None:
         write_medium(self._folder, f"{name}.js", f'received("{name}","{base64}");'.encode("ascii"))
-
-
-def _address(folder: str) -> str:
-    """Return the folder as the page names it."""
-    from urllib.parse import quote  # noqa: PLC0415  # only with a folder
-
-    above, name = os.path.split(folder)
-    return f"{quote(os.path.basename(above))}/{name}"
-
-
-def _write(path: str, chunks: Iterator[str]) -> int:
-    """Write the page under another name, then give it its own; return its bytes."""
-    temporary, size = f"{path}.part", 0
-    try:
-        with create_bytes(temporary) as file:
-            for chunk in chunks:
-                size += file.write(chunk.encode("utf-8", "backslashreplace"))
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
-    return size

@@ -389,8 +389,8 @@ def test_a_state_of_another_form_is_named_as_such(folder: Path, capsys: pytest.C
 )
 def test_the_state_lies_apart_from_inputs_and_outputs(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.csv").write_text("id,question,answer\n1,Why?,x\n")
-    if options[-1] == "r.txt.state" and options[-2:-1] != ["-o"]:
-        Path("r.txt.state").write_bytes(Path("data.jsonl").read_bytes())
+    if options[-2:-1] != ["-o"]:
+        Path(options[-1]).write_bytes(Path("data.jsonl").read_bytes())
     before = sorted((path.name, path.read_bytes()) for path in Path().iterdir())
     code, _, err = check(capsys, *options, "--output-file", "r.txt")
     assert code == 2

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.media.outputs import opened_input
 from mmprompt.tasks.upstream.stubs import PACKAGES, RunnerStub, as_config
 
 DEPTH = 20
@@ -51,7 +52,7 @@ class Execution:
         if len(self._open) >= DEPTH:
             raise TaskError(f"the imports of configs nest deeper than {DEPTH}", "name the config itself")
         variables = {"__name__": "mmprompt_config", "__file__": path, "__builtins__": self._builtins(path)}
-        with open(path, "rb") as file:
+        with opened_input(path) as file:
             source = file.read()
         self._open.append(key)
         try:

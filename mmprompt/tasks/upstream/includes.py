@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from mmprompt.errors import TaskError, shown
+from mmprompt.media.outputs import opened_input
 from mmprompt.tasks.config import Section
 from mmprompt.tasks.grants import is_inside
 from mmprompt.tasks.section_values import ConfigValue
@@ -94,7 +95,7 @@ class Includes:
         if os.path.exists(path) and not os.path.isfile(path):  # a FIFO would be waited for
             raise _error(f"include: {shown(name)} is no file", "include a file of YAML")
         try:
-            with open(path, "rb") as file:
+            with opened_input(path) as file:
                 data = file.read(self._bytes + 1)
         except OSError as error:
             raise _error(f"include: cannot read {shown(name)}: {error.strerror}", "check the path") from None
