@@ -8,8 +8,8 @@ All are named tuples: cheap to create by the million, picklable, and equal if th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, Union
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeGuard, TypeVar, Union
 
 from mmprompt.errors import PromptError, TargetError, shown
 from mmprompt.errors.findings import Note
@@ -146,7 +146,7 @@ class Message(_MessageFields):
     @property
     def text(self) -> str:
         """The texts of the message joined without a separator."""
-        return "".join([p.text for p in self.parts if isinstance(p, TextPart)])
+        return joined_text([p.text for p in self.parts if isinstance(p, TextPart)])
 
 
 def checked(message: object) -> Message:
@@ -209,3 +209,236 @@ def part_dict(part: TextPart | MediaRef, source: object = None) -> dict[str, obj
 
 def _others(mapping: Mapping[str, object], known: tuple[str, ...]) -> Pairs:
     return tuple([(k, v) for k, v in mapping.items() if k not in known and v is not None])
+
+
+_T = TypeVar("_T", bound=Hashable)
+Place = tuple[Union[str, int, None], ...]
+"""Where a value of a row stands: its column, the number of an element; None before the number of a tagged segment."""
+
+
+class Asked(NamedTuple):
+    """A question about the value at a place of a row, and the answer that the row gave."""
+
+    place: Place
+    question: Callable[[Any], Hashable]
+    answer: Hashable
+
+
+class Trace:
+    """The questions that are asked about the values of a row while its request is made.
+
+    Rows with the same columns that give the same answers have the same request but for their values.
+    ``is_plain`` is False if a question cannot be asked of other rows, so that the request is right for this row only.
+    """
+
+    __slots__ = ("_known", "asked", "is_plain")
+
+    def __init__(self) -> None:
+        self.asked: list[Asked] = []
+        self.is_plain = True
+        self._known: dict[tuple[Place, object], Hashable] = {}
+
+    def know(self, place: Place, question: Callable[[Any], Hashable], answer: Hashable) -> None:
+        """Note an answer that follows from those that were given."""
+        self._known[place, question] = answer
+
+    def ask(self, place: Place, question: Callable[[Any], _T], value: object) -> _T:
+        """Return the answer to a question about a value, which is asked once."""
+        key = (place, question)
+        if key not in self._known:
+            answer = self._known[key] = question(value)
+            self.asked.append(Asked(place, question, answer))
+        return self._known[key]  # type: ignore[return-value]  # the answer to this question
+
+
+class Value:
+    """Stands for a value of a row while its request is made for the first time.
+
+    It can be put into texts and into requests. What decides by it asks a question (``asked``), which is recorded. Any
+    other use gives the value itself, and the request is then right for this row only. ``real`` is the value, for those
+    who know the answer to their question already.
+    """
+
+    __slots__ = ("_trace", "place", "real")
+
+    def __init__(self, real: object, place: Place, trace: Trace) -> None:
+        self.real = real
+        self._trace = trace
+        self.place = place
+
+    @property  # type: ignore[misc]  # what isinstance looks at
+    def __class__(self) -> type:
+        """The type of the value, which all rows of a form share."""
+        return type(self.real)
+
+    def asked(self, question: Callable[[Any], _T]) -> _T:
+        """Return the answer to a question."""
+        return self._trace.ask(self.place, question, self.real)
+
+    def know(self, question: Callable[[Any], Hashable], answer: Hashable) -> None:
+        """Note an answer that follows from those that were given."""
+        self._trace.know(self.place, question, answer)
+
+    def element(self, value: object, *step: str | int | None) -> Value:
+        """Return what stands for a part of the value."""
+        return Value(value, (*self.place, *step), self._trace)
+
+    def computed(self, text: str, read: Iterable[str]) -> Value:
+        """Return what stands for a text that is computed from columns, this value among them."""
+        return Value(text, (COMPUTED, *read), self._trace)
+
+    def itself(self) -> Any:
+        """Return the value itself: the request is then right for this row only."""
+        self._trace.is_plain = False
+        return self.real
+
+    def __getattr__(self, name: str) -> Any:
+        if type(self.real) in (str, int, float) and not hasattr(self.real, name):  # as for all values of this type
+            raise AttributeError(name)
+        return getattr(self.itself(), name)
+
+    def __bool__(self) -> bool:
+        is_text = isinstance(self.real, str)
+        return (is_text and not self.asked(blank)) or bool(self.asked(bool))
+
+    def __add__(self, other: object) -> Pieces:
+        return Pieces((self, other))
+
+    def __radd__(self, other: object) -> Pieces:
+        return Pieces((other, self))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("a stand-in for a value leaves its trace")
+
+
+class Hole(Value):
+    """Stands for the bytes of a medium, which are read for each row."""
+
+    __slots__ = ()
+
+
+class Pieces:
+    """A text in which values of a row stand: texts, and ``Value``s for them. See there."""
+
+    __slots__ = ("pieces",)
+
+    pieces: tuple[str | Value, ...]
+
+    def __init__(self, given: Iterable[object]) -> None:
+        every: list[Any] = []
+        for piece in given:
+            every += piece.pieces if type(piece) is Pieces else [piece]
+        self.pieces = tuple([piece for piece in every if type(piece) is not str or piece])
+
+    @property  # type: ignore[misc]  # what isinstance looks at
+    def __class__(self) -> type:
+        """A text."""
+        return str
+
+    def itself(self) -> str:
+        """Return the text itself: the request is then right for this row only."""
+        return "".join([str(piece.itself()) if stands_in(piece) else str(piece) for piece in self.pieces])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.itself(), name)
+
+    def __bool__(self) -> bool:
+        return any(not stands_in(piece) or type(piece.real) is not str or bool(piece) for piece in self.pieces)
+
+    def __add__(self, other: object) -> Pieces:
+        return Pieces((self, other))
+
+    def __radd__(self, other: object) -> Pieces:
+        return Pieces((other, self))
+
+    __reduce__ = Value.__reduce__
+
+
+def _delegating(name: str) -> Callable[..., object]:
+    def method(self: Value | Pieces, *arguments: object) -> object:
+        return getattr(self.itself(), name)(*arguments)
+
+    return method
+
+
+for _name in (
+    "__str__", "__repr__", "__format__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__",
+    "__len__", "__iter__", "__contains__", "__getitem__", "__int__", "__float__", "__mod__", "__mul__",
+):  # fmt: skip
+    setattr(Value, _name, _delegating(_name))
+    setattr(Pieces, _name, _delegating(_name))
+
+
+def stands_in(value: object) -> TypeGuard[Value]:
+    """Return whether an object stands for a value of a row."""
+    return type(value) is Value
+
+
+COMPUTED = "\0computed"
+"""No column: the place of a text that was computed from values, such as Jinja's, begins with it."""
+
+
+def computed(make: Callable[[Any], str], columns: object, read: Iterable[str]) -> str:
+    """Return the text that is made of the columns of a row, or what stands for it where these hold stand-ins.
+
+    ``read`` are the columns that it is made of. A text that is made of stand-ins is right for this row only.
+    """
+    met: list[Value] = []
+    real = _bare(columns, met)
+    text = make(real)
+    return met[0].computed(text, read) if met else text  # type: ignore[return-value]  # it stands for a text
+
+
+def _bare(value: object, met: list[Value]) -> object:
+    """Return a value with the values themselves in the place of stand-ins, which are added to ``met``."""
+    if stands_in(value):
+        met.append(value)
+        return value.itself()
+    if type(value) is Pieces:
+        met += [piece for piece in value.pieces if stands_in(piece)]
+        return value.itself()
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return type(value)([_bare(item, met) for item in value])
+    return {key: _bare(item, met) for key, item in value.items()} if isinstance(value, Mapping) else value
+
+
+def ask(value: object, question: Callable[[Any], _T]) -> _T:
+    """Return the answer to a question about a value, also of what stands for one."""
+    return value.asked(question) if stands_in(value) else question(value)
+
+
+def text_of(value: object) -> str:
+    """Return a value as text; what stands for a value stays, and is put into texts as text."""
+    if type(value) is str or type(value) is Pieces:
+        return value  # type: ignore[return-value]  # it stands for a text
+    if stands_in(value):
+        return value if type(value.real) is str else Pieces((value,))  # type: ignore[return-value]  # likewise
+    return str(value)
+
+
+def joined_text(texts: Iterable[str], between: str = "") -> str:
+    """Return texts joined; with what stands for values among them, what stands for the whole."""
+    every = list(texts)
+    try:
+        return between.join(every)
+    except TypeError:
+        pieces: list[object] = []
+        for number, text in enumerate(every):
+            pieces += [between, text] if number else [text]
+        made = Pieces(pieces)
+        return made.pieces[0] if len(made.pieces) == 1 and isinstance(made.pieces[0], str) else made  # type: ignore[return-value]  # it stands for a text
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text is empty or white space alone."""
+    given: object = text
+    if stands_in(given):
+        return bool(given.asked(blank))
+    if type(given) is Pieces:
+        return all(bool(piece.asked(blank)) if stands_in(piece) else blank(piece) for piece in given.pieces)
+    return not text or text.isspace()
+
+
+def blank(value: object) -> bool:
+    """Return whether a value is a text that is empty or white space alone; a question, see ``Value``."""
+    return isinstance(value, str) and (not value or value.isspace())

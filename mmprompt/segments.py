@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from mmprompt.errors import TagError, expect, nearest, shown
+from mmprompt.messages import Value, blank, stands_in
 
 MODALITIES = ("text", "image", "audio", "video")
 TERMINATOR = "<AIS_CONTENT_TAG>"
@@ -112,6 +113,9 @@ def parse_segments(text: str, *, lenient: bool = False) -> list[Segment]:
 
 def scan(text: str, *, lenient: bool = False) -> list[Span]:
     """Return the segments of ``parse_segments`` as plain tuples."""
+    given: Any = text
+    if stands_in(given):
+        return _stand_ins(given)
     whole = _whole_segments(text)
     if whole:
         return whole
@@ -138,6 +142,31 @@ def scan(text: str, *, lenient: bool = False) -> list[Span]:
     if position < len(text) and (position or "<" in text):
         _add_loose(text, position, len(text), spans, lenient=lenient)
     return spans if position else [("text", text, 0, len(text))]
+
+
+def _stand_ins(text: Value) -> list[Span]:
+    """Return the segments of what stands for a text; what stands for their values."""
+    kinds = text.asked(segments_in)
+    found: list[Any] = []
+    for number, (kind, span) in enumerate(zip(kinds, scan(str(text.real)), strict=True)):
+        value = text.element(span[1], None, number)
+        value.know(blank, kind.endswith(" "))
+        found.append((span[0], value, 0, 0))
+    return found
+
+
+def segments_in(text: str) -> tuple[str, ...]:
+    """Return the modality of each segment of a text, with a blank behind it for a blank one; a question, see ``Value``.
+
+    Raises:
+        TagError: its tags do not pair.
+    """
+    return kinds_of(scan(text))
+
+
+def kinds_of(spans: Iterable[Span]) -> tuple[str, ...]:
+    """Return the modality of each segment, with a blank behind it for a blank one."""
+    return tuple([m if value and not value.isspace() else f"{m} " for m, value, _, _ in spans])
 
 
 def _whole_segments(text: str) -> list[Span] | None:
@@ -295,4 +324,7 @@ def begins_tagged(value: object) -> bool:
     """Return whether ``value`` is a string that begins with a start tag, after any blanks."""
     if not isinstance(value, str):
         return False
+    given: object = value
+    if stands_in(given):
+        return bool(given.asked(begins_tagged))
     return value.startswith(_STARTS) or (value[:1].isspace() and value.lstrip().startswith(_STARTS))

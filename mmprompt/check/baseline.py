@@ -10,7 +10,18 @@ from collections.abc import Iterable, Iterator
 from mmprompt.datasets.side_files import side_bytes
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Finding
+from mmprompt.targets.json_files import ANY, COUNT, TEXT, Form, checked_json
 
+_FORM: Form = {
+    "findings": [
+        {
+            **dict.fromkeys(("code", "message"), TEXT),
+            **dict.fromkeys(("file", "column"), (TEXT, None)),
+            "id": ANY,
+            "row": (COUNT, None),
+        }
+    ]
+}
 _KEYS = ("code", "file", "id", "row", "column", "message")
 
 
@@ -25,13 +36,10 @@ class Baseline:
     def __init__(self, path: str) -> None:
         self._root = os.path.dirname(os.path.abspath(path))
         try:
-            listed = json.loads(side_bytes(path, typed=True))["findings"]
-            self._known = {_digest([one[key] for key in _KEYS]) for one in listed}
+            found = checked_json(side_bytes(path, typed=True), _FORM, path, "write it anew with --write-baseline")
+            self._known = {_digest([one.get(key) for key in _KEYS]) for one in found["findings"]}
         except FileNotFoundError:
             raise TaskError(f"no such baseline: {shown(path)}", "write it with --write-baseline") from None
-        except (ValueError, KeyError, TypeError):
-            hint = "write it anew with --write-baseline"
-            raise TaskError(f"{shown(path)} is not a baseline", hint) from None
 
     @property
     def digest(self) -> str:

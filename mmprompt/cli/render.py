@@ -169,7 +169,7 @@ def _renderer(arguments: argparse.Namespace, task: Task, notes: NoteReport) -> R
         changes=changes,
         cache=cache,
         chunks=chunks,
-        planned=not shows,
+        formed=not shows,
     )
 
 

@@ -52,7 +52,7 @@ def render_rows(
         writer = opened
         report = render(
             renderer,
-            task.samples(renderer.at_once),
+            task.samples(),
             opened,
             limit=arguments.limit,
             strict=arguments.strict,

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.sample import column_error
 from mmprompt.errors import RowError
+from mmprompt.messages import ask, is_blank, joined_text, text_of
 
 OPTIONS = "options"
 LISTS = (OPTIONS, "choices", "candidates")
@@ -75,7 +76,7 @@ def every_choices(columns: Mapping[str, object]) -> Iterator[Choices]:
         while cells and is_empty(cells[-1]):
             cells.pop()
         if len(cells) > 1 or (cells and first in LISTS):
-            yield Choices(tuple(["" if is_empty(cell) else str(cell) for cell in cells]), names)
+            yield Choices(tuple(["" if is_empty(cell) else text_of(cell) for cell in cells]), names)
 
 
 def unread_choices(columns: Mapping[str, object]) -> list[str]:
@@ -100,16 +101,24 @@ def option_lines(choices: Choices) -> str:
         RowError: as ``letters_of``.
     """
     texts = without_letters(choices.texts)
-    return "\n".join([f"{letter}. {text}" for letter, text in zip(letters_of(choices), texts, strict=True)])
+    lines = [joined_text((letter, ". ", text)) for letter, text in zip(letters_of(choices), texts, strict=True)]
+    return joined_text(lines, "\n")
 
 
 def without_letters(choices: Sequence[_T]) -> list[_T | str]:
     """Return choices without the letters that they begin with, if they are ``A. cat``, ``B. dog`` and so on."""
-    heads = [_LETTERED.match(choice) if isinstance(choice, str) else None for choice in choices]
-    letters = [head[1] if head else "" for head in heads]
-    if letters != list(ascii_uppercase[: len(choices)]):
+    for choice, letter in zip(choices, ascii_uppercase, strict=False):
+        if not isinstance(choice, str) or ask(choice, _own_letter) != letter:
+            return list(choices)
+    if len(choices) > len(ascii_uppercase):
         return list(choices)
-    return [str(choice)[head.end() :] for choice, head in zip(choices, heads, strict=True) if head]
+    return [_LETTERED.sub("", str(choice), 1) for choice in choices]
+
+
+def _own_letter(choice: str) -> str:
+    """Return the letter that a choice begins with, as in ``A. cat``; empty if it begins with none."""
+    found = _LETTERED.match(choice)
+    return found[1] if found else ""
 
 
 def letters_of(choices: Choices) -> str:
@@ -124,7 +133,7 @@ def letters_of(choices: Choices) -> str:
         hint = "write the choices into the question, or use a task with a template"
         raise RowError(what, hint).located(column=columns[0])
     for number, text in enumerate(texts):
-        if not text.strip():
+        if is_blank(text):
             column = columns[number] if len(columns) > 1 else columns[0]
             what = f"choice {ascii_uppercase[number]} is empty"
             raise column_error(column, what, "give it a text, or remove it", "MM714")
@@ -138,7 +147,7 @@ def is_null(value: object) -> bool:
 
 def is_empty(value: object) -> bool:
     """Return whether a cell is null, NaN or blank."""
-    return is_null(value) or (isinstance(value, str) and not value.strip())
+    return is_null(value) or (isinstance(value, str) and is_blank(value))
 
 
 def _lettered(first: str, columns: Mapping[str, object]) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from typing import Any, BinaryIO
 import orjson
 
 from mmprompt.datasets.dataset_file import DatasetFile
-from mmprompt.datasets.line_columns import AtOnce
 from mmprompt.datasets.notes import Notes
 from mmprompt.datasets.sample import LONGEST_ROW, Row, Sample, id_of, too_long
 from mmprompt.datasets.span import Cuts, Span
@@ -26,22 +25,16 @@ _new: Any = tuple.__new__  # half the cost of the constructor, once a row
 _NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false", type(None): "null"}
 
 
-def read(
-    source: DatasetFile, notes: Notes, thorough: bool = False, scanned: bool = True, at_once: AtOnce | None = None
-) -> Iterator[Row]:
+def read(source: DatasetFile, notes: Notes, thorough: bool = False, scanned: bool = True) -> Iterator[Row]:
     """Yield a ``Sample`` for each line that is not blank, or a ``RowError`` if the line is not a JSON object.
 
     ``thorough`` reads every line with Python's ``json``, which alone can find repeated keys. ``scanned``: the texts of
-    the rows may hold AIS tags. Lines that ``at_once`` takes are not read.
+    the rows may hold AIS tags.
     """
-    file = source.name
     first = source.span.line
     blank = first - source.span.row
     with source.opened_span() as stream:
         for number, line in enumerate(iter(partial(stream.readline, LONGEST_ROW + 1), b""), first):
-            if at_once is not None and (taken := at_once(line)) is not None:
-                yield _new(Sample, (taken, taken.id, file, number, number - blank, scanned, None, (), _NONE, None))
-                continue
             if len(line) > LONGEST_ROW:
                 _skip_rest(stream, line)
             row = _read_row(source, notes, line, number, number - blank, thorough=thorough, scanned=scanned)

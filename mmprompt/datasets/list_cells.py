@@ -7,6 +7,7 @@ import json
 import re
 
 from mmprompt.media.audio.facts import is_sound_pair
+from mmprompt.messages import stands_in
 
 LONGEST_LITERAL = 1 << 19
 """The most characters of a Python list, without long runs of base64: parsing takes 500 times its size in memory."""
@@ -26,7 +27,8 @@ def list_of_cell(value: object, *, cells: bool = False) -> list[object]:
         return [value] if is_sound_pair(value) else list(value)
     if not isinstance(value, str):
         return _elements(value)
-    if not cells:
+    given: object = value
+    if not cells or (stands_in(given) and given.asked(_is_one_text)):
         return [value]
     if not value.strip():
         return []
@@ -41,6 +43,12 @@ def list_of_cell(value: object, *, cells: bool = False) -> list[object]:
         if isinstance(found, list):
             return found
     return [value]
+
+
+def _is_one_text(cell: str) -> bool:
+    """Return whether a cell is a text that is neither blank nor a list."""
+    text = cell.strip()
+    return bool(text) and not (text.startswith("[") and text.endswith("]"))
 
 
 def _elements(value: object) -> list[object]:

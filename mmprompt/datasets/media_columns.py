@@ -12,7 +12,7 @@ from mmprompt.media.audio.facts import is_sound_pair
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.media.sources import classify, is_media_object
-from mmprompt.messages import MODALITIES, PARTS, MediaRef, Part, TextPart, part_of
+from mmprompt.messages import MODALITIES, PARTS, MediaRef, Part, TextPart, is_blank, part_of
 from mmprompt.segments import Segment
 
 _NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
@@ -26,7 +26,7 @@ def holds_no_medium(value: object) -> bool:
     if value is None:
         return True
     if isinstance(value, str):
-        return not value or value.isspace()
+        return is_blank(value)
     if isinstance(value, float):
         return value != value  # noqa: PLR0124  # only NaN differs from itself
     if isinstance(value, Mapping):

@@ -253,13 +253,6 @@ def rows_of(
     return recognised(rows, notes) if once else rows
 
 
-def holds_plain_lines(part: Part, asked: Settings) -> bool:
-    """Return whether the lines of a file are its rows, with nothing between them and the dataset."""
-    own = part.layout or part.folder or part.split is not None or part.missing
-    changed = own or asked.columns or asked.join or asked.thorough
-    return part.reader == "jsonl" and part.source.root is not None and not changed
-
-
 def _layout_of_line(line: bytes) -> str | None:
     """Return the layout of the first row of a stream; its rows can be read only once."""
     try:

@@ -9,11 +9,10 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from mmprompt.datasets import jsonl, openai_chat
+from mmprompt.datasets import openai_chat
 from mmprompt.datasets.column_roles import check_roles
-from mmprompt.datasets.line_columns import AtOnce
 from mmprompt.datasets.notes import Notes
-from mmprompt.datasets.parts import FORMATS, Part, Settings, holds_plain_lines, parts_of, rows_of
+from mmprompt.datasets.parts import FORMATS, Part, Settings, parts_of, rows_of
 from mmprompt.datasets.python_rows import Once, read_rows
 from mmprompt.datasets.readers.join import Missing, join_table, joined, table_of
 from mmprompt.datasets.sample import Row, Sample
@@ -60,27 +59,16 @@ class Dataset:
         Raises:
             DatasetError: the file as a whole cannot be read, or not again.
         """
-        return self._read_rows(None)
-
-    def _read_rows(self, at_once: AtOnce | None) -> Iterator[Row]:
         self._notes.clear()
         if self.change is not None:
             return map(self.change, self._iterate(self._notes))
-        if at_once is not None and isinstance(self._iterate, partial) and self._iterate.func is _read:
-            parts, asked = self._iterate.args
-            if len(parts) == 1 and "first" not in self._iterate.keywords and holds_plain_lines(parts[0], asked):
-                return jsonl.read(parts[0].source, self._notes, at_once=at_once)
         return self._iterate(self._notes)
 
-    def chosen(self, rows: slice, at_once: AtOnce | None = None) -> Iterator[Row]:
-        """Read the rows whose numbers are in a range, of those that there are from ``first`` on.
-
-        If no row before the last one is left out, ``at_once`` may take the lines of JSON lines as they stand.
-        """
+    def chosen(self, rows: slice) -> Iterator[Row]:
+        """Read the rows whose numbers are in a range, of those that there are from ``first`` on."""
         own = rows_from(rows, self.first)
         start, stop = [at if at is None else max(at - self.first, 0) for at in (own.start, own.stop)]
-        leaves_out = bool(start) or own.step not in (None, 1)
-        return islice(self._read_rows(None if leaves_out else at_once), start, stop, own.step)
+        return islice(self, start, stop, own.step)
 
     @property
     def files(self) -> list[str]:

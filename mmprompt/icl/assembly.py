@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Union
 
 from mmprompt.datasets.sample import Sample
-from mmprompt.errors import MMPromptError, TaskError, TemplateError, nearest
+from mmprompt.errors import MMPromptError, TaskError, nearest
 from mmprompt.icl.dialogues import chat_prompts, check_mode, one_turn, turn_prompts
 from mmprompt.icl.example_media import rooted_items
 from mmprompt.icl.retrievers import BoundRetriever, ZeroRetriever, join_examples
@@ -14,8 +15,7 @@ from mmprompt.icl.slot_rules import Columns, SlotRules, label_views
 from mmprompt.icl.types import CHAT, Template, build_retriever, build_template, inferencer_of
 from mmprompt.meta_template.meta_template import MetaTemplate
 from mmprompt.templates.multiturn import MultiTurnPromptTemplate
-from mmprompt.templates.precompiled import PrecompiledPrompt
-from mmprompt.templates.prompt_list import PromptList
+from mmprompt.templates.prompt_list import PromptItem, PromptList, copy_of
 from mmprompt.templates.raw import RawPromptTemplate
 from mmprompt.templates.raw_messages import RawMessages
 from mmprompt.templates.role_text import Examples
@@ -28,7 +28,6 @@ _OF_TURNS = ("MultiTurnGenInferencer", CHAT)
 _MEDIA_SLOTS = ("image", "audio", "video", "mm_url")
 
 Prompt = Union[str, PromptList, RawMessages]
-_new = tuple.__new__  # half the time of the class, and this runs for every row
 Fits = Callable[[Prompt], bool]
 
 
@@ -80,8 +79,7 @@ class Assembly:
         self._bound: BoundRetriever | None = None
         self._root: str | None = None
         self._examples: dict[int, Prompt] = {}
-        self._kept: dict[tuple[int, ...], PrecompiledPrompt | str] = {}
-        self._precompiled: dict[tuple[int, ...], PrecompiledPrompt | None] = {}
+        self._kept: dict[tuple[int, ...], list[PromptItem] | str] = {}
 
     def _check_together(self) -> None:
         """Raise a TaskError if the template, the inferencer and the retriever do not go together."""
@@ -177,8 +175,6 @@ class Assembly:
         """
         entry = self._view(sample)
         ids = self._ids(sample)
-        if (fits is None or not ids) and (filled := self._filled(entry, ids)) is not None:
-            return [filled]
         kept = len(ids)
         while True:
             ice = self._joined(ids[:kept])
@@ -204,27 +200,6 @@ class Assembly:
         columns = self._rules.completed(sample.columns)
         return SampleView(columns, scanned=sample.scanned, tagged=self._columns.tagged, list_cells=self._list_cells)
 
-    def _filled(self, entry: SampleView, ids: tuple[int, ...]) -> Assembled | None:
-        """Return the prompt from the precompiled template; None if it has to be rendered for this sample."""
-        compiled = self._precompiled.get(ids)
-        if compiled is None:
-            if ids in self._precompiled or len(self._precompiled) == _KEPT_JOINED:
-                return None
-            compiled = self._precompiled[ids] = self._compiled(ids)
-            if compiled is None:
-                return None
-        try:
-            return _new(Assembled, (compiled.items(entry.raw, self._columns.masked), None, ids, 0))
-        except TemplateError:
-            return None  # a column is missing: rendering line by line says where
-
-    def _compiled(self, ids: tuple[int, ...]) -> PrecompiledPrompt | None:
-        """Return the template precompiled with these examples; None if it cannot be."""
-        template = self._template
-        if self.mode != "gen" or isinstance(template, (RawPromptTemplate, MultiTurnPromptTemplate)):
-            return None
-        return template.precompiled(self._joined(ids))
-
     def _made(
         self, entry: SampleView, ice: Examples, replies: Sequence[str]
     ) -> list[tuple[int | None, Prompt | dict[object, Prompt]]]:
@@ -239,7 +214,7 @@ class Assembly:
             return list(turn_prompts(self._template, entry, self._infer_mode, self._meta, masked, ice, replies))
         if self.mode == "gen":
             return [(None, self._template.generate_item(entry, masked, ice))]
-        own = PrecompiledPrompt(ice).items if isinstance(ice, list) else lambda: ice
+        own = partial(copy_of, ice) if isinstance(ice, list) else lambda: ice
         views = label_views(entry, self._labels, self.arguments.get("labels_column"), self._columns.output)
         make = self._template.generate_label_prompt_item
         return [(None, {label: make(view, own(), label) for label, view in views.items()})]
@@ -260,10 +235,10 @@ class Assembly:
             examples = [self._rendered(n) if twice else self._example(n) for n, twice in zip(ids, again, strict=True)]
             dialogue = any(isinstance(e, list) for e in examples)
             joined = join_examples(examples, self.retriever, dialogue)
-            kept = PrecompiledPrompt(joined) if isinstance(joined, list) else joined
+            kept = joined
             if len(self._kept) < _KEPT_JOINED:
                 self._kept[ids] = kept
-        return kept.items() if isinstance(kept, PrecompiledPrompt) else kept or None
+        return copy_of(kept) if isinstance(kept, list) else kept or None
 
     def _example(self, number: int) -> Prompt:
         """Return a rendered example. Each is rendered once."""
@@ -290,7 +265,7 @@ class Assembly:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle with the index set, without cached examples."""
-        return {**vars(self), "_examples": {}, "_kept": {}, "_precompiled": {}}
+        return {**vars(self), "_examples": {}, "_kept": {}}
 
 
 def _each(prompt: Prompt | dict[object, Prompt]) -> list[Prompt]:

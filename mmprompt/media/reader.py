@@ -42,14 +42,12 @@ class MediaReader:
     by ``keep``; the other modes raise an error. An http(s) URL stays as it is and is not opened, unless the mode is
     ``inline`` and the policy allows fetching from its host.
 
-    ``file_bytes`` is the ``read`` of its ``GuardedFiles``: from a path to the bytes, whatever they are.
-
     Raises:
         PolicyError: a root of the policy is not a folder, or ``policy`` is not a ``MediaPolicy``.
         SourceError: an unknown mode.
     """
 
-    __slots__ = ("_fetcher", "_files", "_inline", "_inline_reader", "_read_also", "file_bytes", "mode", "policy")
+    __slots__ = ("_fetcher", "_files", "_inline", "_inline_reader", "_read_also", "mode", "policy")
 
     def __init__(self, policy: MediaPolicy, mode: str = "inline") -> None:
         if mode not in MODES:
@@ -61,7 +59,6 @@ class MediaReader:
         self._inline = mode == "inline"
         self._read_also = policy.read_also
         self._files = GuardedFiles(policy)
-        self.file_bytes = self._files.read
         self._inline_reader: MediaReader | None = None
         self._fetcher: Fetcher | None = None
         if policy.fetch and self._inline:

@@ -16,6 +16,7 @@ from mmprompt.errors import SourceError, shown
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import AAC, JPEG, MP3, VIDEO_FRAMES, Kind, any_type, media_type_for, sniff
 from mmprompt.media.urls import check_url, file_path, is_plain_url, short_text, short_url, unescaped
+from mmprompt.messages import stands_in
 
 
 class Source(NamedTuple):
@@ -240,7 +241,20 @@ def compose_as_written(prefix: str, source: object, suffix: str) -> object:
             return _data_uri(source, "")
         if kind != "path" or (not suffix and prefix in ("", "file://")):
             return source
+    if stands_in(source) and type(source.real) is str:
+        kind = source.asked(_written_kind)
+        if kind == "other" or (kind == "path" and not suffix and prefix in ("", "file://")):
+            return source
+        source = source.itself()
     return as_written(compose(prefix, source, suffix))
+
+
+def _written_kind(source: str) -> str:
+    """Return how a skeleton takes a source: as ``path``, as ``base64``, as it is (``other``), or empty if it is odd."""
+    if not (source[:1] > " " and not source[0].isspace()):
+        return ""
+    kind = classify_or_path(source)
+    return kind if kind in ("path", "base64") else "other"
 
 
 def has_own_form(source: str) -> bool:

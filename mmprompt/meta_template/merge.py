@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mmprompt.messages import ROLES, Message, Part, TextPart
+from mmprompt.messages import ROLES, Message, Part, TextPart, joined_text
 
 _new = tuple.__new__  # half the time of the class, and this runs for every message
 
@@ -76,11 +76,11 @@ def joined(drafts: Iterable[MessageDraft]) -> list[Part]:
         if not parts:
             continue
         if texts:
-            out[-1] = TextPart("\n".join(texts), out[-1].extra)
+            out[-1] = TextPart(joined_text(texts, "\n"), out[-1].extra)
         out.extend(parts)
         texts = [out[-1].text] if isinstance(out[-1], TextPart) else []
     if texts:
-        out[-1] = TextPart("\n".join(texts), out[-1].extra)
+        out[-1] = TextPart(joined_text(texts, "\n"), out[-1].extra)
     return out
 
 

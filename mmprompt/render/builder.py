@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
-from mmprompt.datasets.line_columns import LineColumns
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import MediaError, MMPromptError
 from mmprompt.media.request_reader import Files, RequestReader
+from mmprompt.media.urls import is_plain_url
 from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
+from mmprompt.render.forms import Forms
 from mmprompt.render.media import media_of, part_bytes, sample_bytes
 from mmprompt.render.parallel import ordered_map
-from mmprompt.render.planned_lines import PlannedLines
-from mmprompt.render.plans import Plans
-from mmprompt.render.wire_request import WireRequest
+from mmprompt.render.wire_request import RowLines, WireRequest
 from mmprompt.targets.limits import limits
 from mmprompt.targets.part_writer import PartWriter
 from mmprompt.targets.wire_json import Payload, writer_for
@@ -27,7 +27,6 @@ from mmprompt.tasks.media import TaskMedia, in_own_folder
 from mmprompt.tasks.task import Task
 
 if TYPE_CHECKING:
-    from mmprompt.datasets.line_columns import AtOnce
     from mmprompt.icl.assembly import Assembled
     from mmprompt.media.cache.cache import MediaCache
     from mmprompt.media.changes import Changes
@@ -35,6 +34,15 @@ if TYPE_CHECKING:
 
 _Prepared = TypeVar("_Prepared")
 _new = tuple.__new__  # half the time of the class, and this runs for every row
+
+
+_AHEAD = 32
+"""The most rows that are taken before the first is prepared."""
+
+
+def _is_plain(row: Row) -> bool:
+    """Return whether a row has neither messages nor a folder of its own."""
+    return type(row) is Sample and row[6] is None and row[9] is None
 
 
 class PreparedRow(NamedTuple):
@@ -77,7 +85,7 @@ class RequestBuilder:
         policy: what may be read; by default paths under the dataset's folder.
         changes: the changes of media; by default those of the task.
         cache: keeps changed media; by default 64 MiB in memory.
-        planned: send rows by a plan of their shape, where there is one; the requests are the same without.
+        formed: make requests by the forms of rows; they are the same without, and take more time.
         bounded: drop in-context examples until the images of a prompt are as many as the target takes.
 
     Raises:
@@ -96,7 +104,7 @@ class RequestBuilder:
         changes: Changes | None = None,
         cache: MediaCache | None = None,
         bounded: bool = True,
-        planned: bool = True,
+        formed: bool = True,
     ) -> None:
         self.task = task
         self.target = target
@@ -108,23 +116,23 @@ class RequestBuilder:
         few = min(2, bounds.max_request_bytes // bounds.max_bytes, bounds.max_request_media)
         self.few = 0 if self.media.decodes else few
         self.request_bytes = bounds.max_request_bytes
-        self.file_bytes = self.media.reader.file_bytes
         self._before: Files = {}  # of the request before: rows share the pictures of their examples
         images = limits(target).modalities.get("image")
         known = () if self.media.reader.policy.fetch else limits(target).schemes
         self.sent_schemes = tuple([scheme for scheme in ("https", "http") if scheme in known])
-        self.url_prefixes = tuple([f"{scheme}://" for scheme in self.sent_schemes])
-        self.plans = Plans(self, usable=planned)
+        self.url_heads = frozenset([f"{scheme}://"[:5] for scheme in self.sent_schemes])
+        self.takes_addresses = not self.media.reader.policy.fetch and bool(self.sent_schemes)
+        self.forms = Forms(self, usable=formed)
         self._max_images = images.max_count if images is not None and bounded else None
+
+    def scheme_sent(self, source: str) -> str:
+        """Return how a plain address begins that is sent as it is; empty for another source."""
+        return source[:5] if source[:5] in self.url_heads and is_plain_url(source) else ""
 
     def close(self) -> None:
         """End the decoding processes; the builder can be used again."""
         self.media.close()
         self._before = {}
-
-    def at_once(self, *, whole: bool = False) -> AtOnce | None:
-        """Return what takes lines of the dataset by a plan; None if media are decoded, which may be done in threads."""
-        return None if self.media.decodes else PlannedLines(self.plans, whole=whole).take
 
     def prepare(self, row: Row, replies: Sequence[str] = ()) -> PreparedRow | FailedRow:
         """Return the requests of a row. Errors are returned with their place, not raised.
@@ -138,16 +146,43 @@ class RequestBuilder:
             if row.messages is not None or row.folder is not None:
                 sample = self.received(row)
                 return PreparedRow(sample, list(self._requests(sample, self.wire, replies)))
-            if (planned := self.plans.find(row)) is not None:
-                return _new(PreparedRow, (row, (planned,)))
-            if type(row.columns) is LineColumns:
-                row = row._replace(columns=row.columns.as_read())
+            if not replies and (made := self.forms.requests(row)) is not None:
+                return _new(PreparedRow, (row, made))
             requests = list(self._requests(row, self.wire, replies))
-            if len(requests) == 1:
-                self.plans.learn(row, requests[0])
             return _new(PreparedRow, (row, requests))
         except FAULTS as error:
             return failed(row, error)
+
+    def prepare_line(self, row: Row) -> RowRequests | RowLines:
+        """Return the line of a row, as ``--emit messages`` writes it, if its form gives it; else as ``prepare``."""
+        if _is_plain(row):
+            line = self.forms.line(row)  # type: ignore[arg-type]  # a Sample
+            if line is not None:
+                return line
+        return self.prepare(row)
+
+    def prepare_lines(self, rows: Iterator[Row]) -> Iterator[RowRequests | RowLines]:
+        """Yield ``prepare_line`` of each row; up to ``_AHEAD`` rows are taken before the first is prepared.
+
+        An error of the dataset comes after the rows before it.
+        """
+        fault: Exception | None = None
+        while fault is None:
+            taken: list[Row] = []
+            try:
+                taken.extend(islice(rows, _AHEAD))
+            except Exception as error:  # noqa: BLE001  # raised below
+                fault = error
+            if not taken and fault is None:
+                return
+            for is_plain, several in groupby(taken, _is_plain):
+                if not is_plain:
+                    yield from map(self.prepare, several)
+                    continue
+                samples: list[Any] = [*several]
+                for row, line in zip(samples, self.forms.lines(samples), strict=True):
+                    yield self.prepare(row) if line is None else line
+        raise fault
 
     def received(self, sample: Sample, *, change: bool = True) -> Sample:
         """Return a sample whose chat messages are checked and, with ``change``, changed; other samples stay."""

@@ -70,7 +70,7 @@ def render_file(  # noqa: D417  # the arguments of Task.requests are described t
     asked = _asked(loaded, emit, changes or {})
     renderer = Renderer(loaded, emit=emit, target=target, media=media, policy=policy, changes=asked)
     with closing(renderer), opened(path) as writer:
-        rows, heard = loaded.samples(renderer.at_once), partial(_heard, on_error)
+        rows, heard = loaded.samples(), partial(_heard, on_error)
         report = render(renderer, rows, writer, limit=limit, workers=workers, on_error=heard, on_note=on_note)
         writer.discarded = bool(report.failed and not report.rendered)
     for note in loaded.notes():

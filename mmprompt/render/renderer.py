@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from mmprompt.datasets.line_columns import AtOnce
 from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import TaskError, nearest, shown
@@ -48,7 +47,7 @@ class Renderer:
             batch files, for ``"vllm"`` and ``"openai"``; the task names the model).
         target: as in ``RequestBuilder``, like ``media``, ``policy``, ``changes`` and ``cache``.
         chunks: writes a record as a line, in the place of ``record_chunks``.
-        planned: as in ``RequestBuilder``.
+        formed: as in ``RequestBuilder``.
 
     Raises:
         TaskError: ``emit`` is unknown, or a batch is asked for without a model or of a task that compares labels.
@@ -67,7 +66,7 @@ class Renderer:
         changes: Changes | None = None,
         cache: MediaCache | None = None,
         chunks: Callable[..., list[bytes]] = record_chunks,
-        planned: bool = True,
+        formed: bool = True,
     ) -> None:
         if emit not in EMITS:
             raise TaskError(f"unknown emit {shown(emit)}", nearest(emit, EMITS))
@@ -79,11 +78,11 @@ class Renderer:
             changes=changes,
             cache=cache,
             bounded=emit != "prompt",
-            planned=planned,
+            formed=formed,
         )
         reader = self.builder.media.reader
         self.settings: tuple[object, ...] = (emit, target, reader.mode, reader.policy, changes)
-        self._task = task
+        self._task, self._ahead = task, True
         self._emit = emit
         self._chunks = chunks
         self._as_list = emit == "messages" and limits(target).wire in ("openai", "hf")
@@ -92,26 +91,24 @@ class Renderer:
         self._answers = RowAnswers(task)
         self._batch = batch_settings(task, target) if emit == "batch" else None
         self._silent = self._batch is None and chunks is record_chunks  # only rows with media have notes
-        self._by_line = self._as_list and self._silent
+        self._by_line = emit == "messages" and self._silent and task.mode != "ppl"
         self.prepare: Callable[[Row], RowRequests | RowLines] = self._prepare_text
         if emit in ("messages", "batch"):
-            self.prepare = self.builder.plans.prepare_line if self._by_line else self.builder.prepare
+            self.prepare = self.builder.prepare_line if self._by_line else self.builder.prepare
 
     @property
     def task(self) -> Task:
         """The task whose rows it renders."""
         return self._task
 
-    def over(self, task: Task) -> Renderer:
-        """Return the renderer for the rows of ``task``, which is this one for a shard of its dataset."""
-        renderer = copy.copy(self)
-        renderer._task = task  # noqa: SLF001  # of our own class
-        return renderer
+    def over(self, task: Task, *, ahead: bool = True) -> Renderer:
+        """Return the renderer for the rows of ``task``, which is this one for a shard of its dataset.
 
-    @property
-    def at_once(self) -> AtOnce | None:
-        """For ``task.samples``, whose rows this renderer gets: takes the lines of a file that a plan matches."""
-        return self.builder.at_once(whole=True) if self._by_line else None
+        Without ``ahead`` no row is taken before the one before it is prepared.
+        """
+        renderer = copy.copy(self)
+        renderer._task, renderer._ahead = task, ahead  # noqa: SLF001  # of our own class
+        return renderer
 
     @property
     def rows(self) -> slice:
@@ -145,7 +142,9 @@ class Renderer:
 
         ``ahead``: several rows may be read before the first of them is prepared.
         """
-        together = self.builder.plans.prepare_lines if ahead and self._by_line else None
+        dataset = self._task.dataset
+        is_file = dataset is not None and dataset.path is not None and not dataset.reads_once  # none waits for its rows
+        together = self.builder.prepare_lines if ahead and self._ahead and is_file and self._by_line else None
         return prepared_rows(self.builder, self.prepare, rows, workers, together)
 
     def render(self, row: Row) -> RenderedRow | FailedRow:

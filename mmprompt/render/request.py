@@ -263,7 +263,7 @@ def _stream(
     builder: RequestBuilder, workers: int, on_error: Callable[[MMPromptError], None] | None
 ) -> Iterator[Request]:
     maker = RequestMaker(builder)
-    rows = builder.task.samples(builder.at_once())
+    rows = builder.task.samples()
     with closing(builder), prepared_rows(builder, builder.prepare, rows, workers) as prepared:
         for made in prepared:
             if not isinstance(made, FailedRow):

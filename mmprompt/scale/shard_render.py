@@ -53,7 +53,7 @@ def render_shard(spec: RenderSpec) -> dict[str, Any]:
         fault = None
         try:
             render(
-                spec.renderer.over(task),
+                spec.renderer.over(task, ahead=False),  # the record says which row is being rendered
                 record.rows(task.samples()),
                 writer,
                 limit=spec.limit,

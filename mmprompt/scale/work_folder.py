@@ -16,9 +16,17 @@ from mmprompt.datasets.side_files import opened_side, side_bytes, side_output
 from mmprompt.datasets.span import Shard
 from mmprompt.errors import TaskError, shown
 from mmprompt.targets.chunk_writer import ChunkWriter
+from mmprompt.targets.json_files import ANY, COUNT, FILE, FLAG, TEXT, Form, checked_json
 
 VERSION = 1
 _PLAN = "plan.json"
+_SHARD: Form = {
+    "file": (FILE, None),
+    **dict.fromkeys(("part", "start", "line", "row", "first"), COUNT),
+    **dict.fromkeys(("end", "rows"), (COUNT, None)),
+    "chats": FLAG,
+}
+_FORM: Form = {"version": COUNT, "mmprompt": TEXT, "about": {...: ANY}, "shards": [_SHARD]}
 _BLOCK = 1 << 20
 _OWN = re.compile(
     r"\.?(?:plan\.json|seeded|\d{5,}\.(?:lines|events|ids|report|row|store|seed)|\d{5,}\.journal(?:\.lock|\.manifest\.json)?"
@@ -123,7 +131,8 @@ class WorkFolder:
             return None
         self._names()
         try:
-            plan = json.loads(side_bytes(os.path.join(self.path, _PLAN)))
+            path = os.path.join(self.path, _PLAN)
+            plan = checked_json(side_bytes(path), _FORM, path, "remove the folder to begin anew")
             before, shards, made_by = plan["about"], plan["shards"], (plan["version"], plan["mmprompt"])
         except FileNotFoundError:
             names = [name for name in self._names() if not name.endswith(".part")]

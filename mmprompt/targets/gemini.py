@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from mmprompt.errors import TargetError, Where
 from mmprompt.media.media_types import suffix_type
-from mmprompt.messages import MediaPart, MediaRef, Message
+from mmprompt.messages import MediaPart, MediaRef, Message, ask
 from mmprompt.targets.limits import check_media, modality_limits
 from mmprompt.targets.part_writer import Wire, url_of
 from mmprompt.targets.turn_writer import Call, TurnWriter
@@ -61,7 +61,7 @@ class GeminiWriter(TurnWriter):
         modality_limits(self._known, ref.modality)
         url = url_of(ref, self._known)
         file = self._with_options({"file_uri": url}, ref.options)
-        kind = suffix_type(url.partition("?")[0].partition("#")[0])
+        kind = ask(url, _suffix_type)
         if "mime_type" not in file and kind is not None and kind.partition("/")[0] == ref.modality:
             file["mime_type"] = _TYPES.get(kind, kind)
         return self._with_extra({"file_data": file}, ref.extra)
@@ -89,3 +89,8 @@ class GeminiWriter(TurnWriter):
         texts = [part["text"] for part in parts]
         response: Wire = {"name": name, "response": {"output": texts[0] if len(texts) == 1 else texts or ""}}
         return {"function_response": response if call_id is None else {"id": call_id, **response}}
+
+
+def _suffix_type(url: str) -> str | None:
+    """Return the media type that the suffix of an address says."""
+    return suffix_type(url.partition("?")[0].partition("#")[0])

@@ -13,7 +13,7 @@ from mmprompt.errors import TargetError, nearest, shown
 from mmprompt.media.changes import TargetRoom
 from mmprompt.media.image.headers import is_animated, picture_size
 from mmprompt.media.media_types import HEIC, VIDEO_FRAMES, normal_type
-from mmprompt.messages import MODALITIES, MediaPart
+from mmprompt.messages import MODALITIES, Hole, MediaPart
 
 
 class ModalityLimits(NamedTuple):
@@ -201,6 +201,9 @@ def check_media(part: MediaPart, known: Limits) -> ModalityLimits:
             hint = _frames_of(known)
         names = ", ".join(sorted(kind.partition("/")[2] for kind in taken.formats))
         raise TargetError(f"{known.name} takes {part.modality} as {names}, not {part.media_type}", hint, code="MM804")
+    data: object = part.data
+    if type(data) is Hole:  # its bytes are looked at when a row fills it
+        return taken
     if part.media_type in taken.still and is_animated(part.data):
         kind = part.media_type.partition("/")[2].upper()
         raise TargetError(

@@ -11,7 +11,7 @@ from mmprompt.media.data_uri import DataURI, decode_payload, parse_data_uri
 from mmprompt.media.media_types import VIDEO_FRAMES, agree, media_type_for, normal_type, sniff
 from mmprompt.media.sources import classify
 from mmprompt.media.type_check import not_media
-from mmprompt.messages import MODALITIES, MediaPart, MediaRef, Message, Pairs, Part, TextPart
+from mmprompt.messages import MODALITIES, ROLES, MediaPart, MediaRef, Message, Pairs, Part, TextPart
 from mmprompt.targets.json_values import JSONValue, plain
 
 AUDIO_FORMATS = {
@@ -36,6 +36,7 @@ _KINDS = (*_TEXTS, *_MEDIA)
 _MOST_FRAMES = 1_000_000
 """In one data URI. There is no policy here, and a million tiny frames would fill the memory."""
 
+_new = tuple.__new__  # half the time of the class, and this runs for every message
 _FIELDS = ("role", "content", "name", "tool_calls", "tool_call_id")
 _REPLY_ONLY = ("refusal", "audio", "function_call", "annotations")
 """Keys of a reply, accepted if they are empty, since servers send them so."""
@@ -70,6 +71,10 @@ def from_openai(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
 
 
 def _message(message: object) -> Message:
+    if type(message) is dict and len(message) == 2:
+        role, content = message.get("role"), message.get("content")
+        if type(role) is type(content) is str and role and content:  # nearly every message
+            return _new(Message, (ROLES.get(role, role), (_new(TextPart, (content, ())),), None, (), None))
     if not isinstance(message, Mapping):
         raise TargetError(f"{type(message).__name__} is not a mapping", "give role and content", code="MM007")
     role = message.get("role")
@@ -129,6 +134,8 @@ def _part_value(part: object) -> Part:
         raise TargetError(
             f"a content part is {type(part).__name__}", "give text or a mapping with a type", code="MM007"
         )
+    if len(part) == 2 and part.get("type") == "text" and type(part.get("text")) is str:  # nearly every text
+        return _new(TextPart, (part["text"], ()))
     kind = _kind(part)
     if kind in _MEDIA:
         return _media_part(part, kind)

@@ -12,7 +12,7 @@ from mmprompt.errors.findings import Note
 from mmprompt.media.base64_text import encode, encode_text
 from mmprompt.media.media_types import agree, media_type_for, normal_type, sniff
 from mmprompt.media.sources import classify, in_short
-from mmprompt.messages import MediaPart, MediaRef, Message, Pairs, Part, TextPart
+from mmprompt.messages import Hole, MediaPart, MediaRef, Message, Pairs, Part, TextPart, ask
 from mmprompt.targets.json_values import JSONValue, plain
 from mmprompt.targets.limits import Limits, check_count, limits
 
@@ -208,7 +208,8 @@ class Tally:
     def add(self, part: MediaPart | MediaRef, as_images: bool) -> None:
         """Count a part. With ``as_images`` each frame of a video counts as an image."""
         modality, number = part.modality, 1
-        if isinstance(part, MediaPart):
+        data: object = part.data if isinstance(part, MediaPart) else None
+        if isinstance(part, MediaPart) and type(data) is not Hole:
             if part.frames and as_images:
                 modality, number = "image", len(part.frames)
             self._size += Payload("", part).size
@@ -216,6 +217,8 @@ class Tally:
 
     def add_text(self, text: str) -> None:
         """Count the bytes of a text."""
+        if type(text) is not str:  # what stands for a text is counted where a row fills it
+            return
         self._size += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
     def check(self, known: Limits) -> None:
@@ -241,7 +244,7 @@ def url_of(ref: MediaRef, known: Limits) -> str:
         if kind not in ("url", "scheme"):
             raise TargetError(f"{ref.modality} {quoted(ref.source)} has not been read", READ_FIRST)
         url = str(value)
-    scheme = url.partition(":")[0].lower()
+    scheme = ask(url, scheme_of)
     if scheme not in known.schemes:
         what = f"{quoted(url)} has the scheme {scheme}" if "://" in url[:40] else f"{quoted(url)} is not a URL"
         names = ", ".join(sorted(known.schemes))
@@ -250,6 +253,11 @@ def url_of(ref: MediaRef, known: Limits) -> str:
             hint = "send it inline: --media inline"
         raise TargetError(f"{what}, and {known.name} takes names with {names}", hint)
     return url
+
+
+def scheme_of(url: str) -> str:
+    """Return what stands before the first colon, in small letters."""
+    return url.partition(":")[0].lower()
 
 
 def quoted(source: object) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from mmprompt.errors import MMPromptError, TargetError, Where, shown
-from mmprompt.messages import Message, TextPart, checked
+from mmprompt.messages import Message, TextPart, checked, is_blank
 from mmprompt.targets.json_values import JSONValue, plain
 from mmprompt.targets.part_writer import PartWriter, Tally, Wire
 
@@ -87,7 +87,7 @@ class TurnWriter(PartWriter):
     def _message(self, message: Message, tally: Tally | None, functions: dict[str, str]) -> list[Wire]:
         """Return the parts of a message, and add the functions that it calls to ``functions``: call id to name."""
         for number, part in enumerate(message.parts, 1):
-            if isinstance(part, TextPart) and message.role != "tool" and not part.text.strip():
+            if isinstance(part, TextPart) and message.role != "tool" and is_blank(part.text):
                 self._refuse_blank(number)
         parts = self._content(message.parts, tally)
         if message.role == "tool":

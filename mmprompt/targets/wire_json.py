@@ -157,6 +157,17 @@ def with_holes(value: object, payloads: list[Payload]) -> bytes:
     return orjson.dumps(value, note, _OPTIONS)
 
 
+def json_leaves(value: object) -> tuple[list[bytes], list[object]]:
+    """Return a value as JSON cut at the leaves that are no JSON, and these leaves in order."""
+    leaves: list[object] = []
+
+    def note(leaf: object) -> orjson.Fragment:
+        leaves.append(leaf)
+        return _FRAGMENT
+
+    return orjson.dumps(value, note, _OPTIONS).split(_HOLE), leaves
+
+
 def with_text(value: WireValue) -> JSONValue:
     """Return a copy of a request in which every ``Payload`` is a string: plain data for a client."""
     if value is None or isinstance(value, (str, int, float)):

@@ -14,7 +14,7 @@ from mmprompt.datasets.choices import choices_in, is_empty, option_lines
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.media_columns import looks_like, media_column, media_of_cell, modality_of
 from mmprompt.errors import NO_COLUMN, MMPromptError, RowError, TemplateError, Where, names_in_short, short_name
-from mmprompt.messages import MediaRef, Message, Part, TextPart
+from mmprompt.messages import MediaRef, Message, Part, TextPart, joined_text, text_of
 from mmprompt.segments import scan
 from mmprompt.templates.sample_view import CONTENT, SampleView, null_column
 
@@ -40,7 +40,8 @@ def default_messages(
     if media_columns and SYSTEM in media_columns.values():
         media = {column: modality for column, modality in media_columns.items() if modality != SYSTEM}
         text = entry.raw.get(SYSTEM)
-        begin = [] if text in (None, "") else [Message(SYSTEM, str(text))]
+        is_given = text is not None and not (isinstance(text, str) and not text)
+        begin = [Message(SYSTEM, text_of(text))] if is_given else []
         return [*begin, *default_messages(entry, media, output_column)]
     value = entry.raw.get(CONTENT)
     if isinstance(value, str) and entry.hidden != CONTENT:
@@ -141,11 +142,11 @@ def question_text(columns: Mapping[str, object]) -> str:
         if HINT in columns and (hint := hint_of(columns)):
             lines.append(hint)
         if not is_empty(columns[QUESTION]):
-            lines.append(str(columns[QUESTION]))
+            lines.append(text_of(columns[QUESTION]))
     choices = choices_in(columns)
     if choices.texts:
         lines.append(option_lines(choices))
-    return "\n".join(lines)
+    return joined_text(lines, "\n")
 
 
 def hint_of(columns: Mapping[str, object]) -> str:
@@ -162,4 +163,4 @@ def hint_of(columns: Mapping[str, object]) -> str:
         if not isinstance(line, (str, int, float)):
             what = f"'{HINT}' holds {type(line).__name__}"
             raise RowError(what, "give a text, or a list of texts", code="MM007").located(column=HINT)
-    return "\n".join(map(str, lines))
+    return joined_text(map(text_of, lines), "\n")

@@ -12,7 +12,6 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from mmprompt.datasets.choices import FROM_1
-from mmprompt.datasets.line_columns import LineColumns, LineShape
 from mmprompt.datasets.media_columns import media_column, modality_of
 from mmprompt.datasets.sample import Row, Sample
 from mmprompt.errors import RowError, names_in_short, nearest, shown
@@ -21,7 +20,7 @@ from mmprompt.segments import has_other_brackets
 from mmprompt.targets.exact_json import finite
 from mmprompt.tasks.config import TaskConfig
 from mmprompt.tasks.odd_values import RowNote, number_note
-from mmprompt.tasks.row_shapes import Noted, Shape, is_ordinary
+from mmprompt.tasks.row_shapes import Noted, Shape, likeness
 from mmprompt.tasks.unsent import (
     ANSWERS,
     USE_TEMPLATE,
@@ -68,23 +67,14 @@ class RowNotes:
         """Yield the rows, and count them. Each iteration has its own counts. An id of NaN or infinity is an error."""
         counts = self._last = self._counts()
         see = counts.see
-        lines = alike = None
         for row in rows:
             if type(row) is Sample:
-                columns = row.columns
-                if type(columns) is LineColumns:  # its id is a text
-                    if alike is not None and columns.shape is lines:
-                        alike.count += 1
-                    else:
-                        alike = see(row)
-                        lines = columns.shape if alike.is_counted_alone(columns.shape) else None
-                else:
-                    see(row)
-                    name = row.id
-                    if type(name) is float and not isfinite(name):
-                        what = f"the id is {finite(name)}"
-                        yield row.located(RowError(what, "give a text or a finite number", code="MM007"))
-                        continue
+                see(row)
+                name = row.id
+                if type(name) is float and not isfinite(name):
+                    what = f"the id is {finite(name)}"
+                    yield row.located(RowError(what, "give a text or a finite number", code="MM007"))
+                    continue
             yield row
 
     @property
@@ -115,24 +105,22 @@ class RowCounts:
         self._found: dict[str, list[Any]] = {}
         self._left: Counter[str] = Counter()
 
-    def see(self, sample: Sample) -> Shape:
-        """Count a row, and return the rows with which it is counted."""
+    def see(self, sample: Sample) -> None:
+        """Count a row."""
         columns = sample.columns
-        line = columns.shape if type(columns) is LineColumns else None
-        seen = self._shapes.get(tuple(columns) if line is None else line.names) or self._first_of_shape(sample)
+        seen = self._shapes.get(tuple(columns)) or self._first_of_shape(sample)
         seen.count += 1
-        if seen.valued and is_ordinary(columns) and (noted := self._settled(sample, seen, line)) is not None:
+        noted = self._settled(sample, seen) if seen.valued else None
+        if noted is not None:
             self._take(noted, seen)
-            return seen
-        if seen.valued or (seen.unplaced and not _PLAIN.issuperset(map(type, columns.values()))):
+        elif seen.valued or (seen.unplaced and not _PLAIN.issuperset(map(type, columns.values()))):
             self._take(self._noted(sample, seen), seen)
         if sample.scanned:
-            for name in seen.texts if line is None else line.free(seen.texts):
+            for name in seen.texts:
                 if type(text := columns[name]) is str and has_other_brackets(text):
                     by_rule = self._tagged is not None or name == CONTENT
                     if note := tag_note(name, text, by_rule=by_rule):
                         _count(self._found, note, 1)
-        return seen
 
     def _first_of_shape(self, sample: Sample) -> Shape:
         """Return the shape of a row whose columns no row before had."""
@@ -148,12 +136,14 @@ class RowCounts:
             shape.valued = True  # the next row of this shape is not counted here, but with the others
         return shape
 
-    def _settled(self, sample: Sample, seen: Shape, line: LineShape | None) -> Noted | None:
+    def _settled(self, sample: Sample, seen: Shape) -> Noted | None:
         """Return what is noted on an ordinary row, if that is the same for all that are alike."""
-        if (known := seen.settled.get(id(line))) is None:
+        like = likeness(sample)
+        noted = seen.settled.get(like)
+        if noted is None and like is not None and like not in seen.settled:
             settles = FROM_1.isdisjoint(sample.columns) and (not seen.looks or is_settled(sample, self._sent))
-            known = seen.settled[id(line)] = line, self._noted(sample, seen) if settles else None
-        return known[1]
+            noted = seen.settled[like] = self._noted(sample, seen) if settles else None
+        return noted
 
     def _take(self, noted: Noted, seen: Shape) -> None:
         """Count what is noted on a row."""

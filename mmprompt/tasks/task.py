@@ -21,7 +21,6 @@ from mmprompt.tasks.notes import RowNotes, prompt_notes
 from mmprompt.templates.sample_view import CONTENT, SampleView
 
 if TYPE_CHECKING:
-    from mmprompt.datasets.line_columns import AtOnce
     from mmprompt.datasets.read import Dataset
     from mmprompt.icl.assembly import Assembled, Assembly, Prompt
     from mmprompt.media.changes import Changes
@@ -127,8 +126,8 @@ class Task:
             hint = "use GenInferencer, or infer_mode last or every_with_gt"
             raise TaskError(f"{who} asks once for each sample, but the task needs more than one reply", hint)
 
-    def samples(self, at_once: AtOnce | None = None) -> Iterator[Row]:
-        """Give the rows of the dataset: samples, and errors of rows that cannot be read; ``at_once`` is a renderer's.
+    def samples(self) -> Iterator[Row]:
+        """Give the rows of the dataset: samples, and errors of rows that cannot be read.
 
         Raises:
             TaskError: the task names no dataset.
@@ -137,7 +136,7 @@ class Task:
         if self.dataset is None:
             hint = "give dataset: {path: FILE}, or --dataset FILE; in Python dataset= takes rows"
             raise TaskError("the task names no dataset", hint)
-        chosen = self.row_notes.observed(self.dataset.chosen(self.config.test_range, at_once))
+        chosen = self.row_notes.observed(self.dataset.chosen(self.config.test_range))
         return with_media_slots(chosen, *self.slots, self.tally) if self.slots[0] else chosen
 
     @property
@@ -217,9 +216,10 @@ class Task:
 
     def messages(self, *, on_error: OnError | None = None) -> Iterator[tuple[object, Messages]]:
         """Give ``(id, messages)`` after the meta template, for API models; their media are named, not read."""
-        from mmprompt.tasks.message_plans import MessagePlans  # noqa: PLC0415  # loads with the first messages
+        from mmprompt.tasks.forms import MessageForms, has_forms  # noqa: PLC0415  # loads with the first messages
 
-        return self._each(MessagePlans(self, self._all_messages).of, on_error)
+        usable = self.assembly is not None and has_forms(self.assembly)  # without a template little is to be made
+        return self._each(MessageForms(self._all_messages, usable=usable).of, on_error)
 
     def assembled(
         self, sample: Sample, *, max_images: int | None = None, replies: Sequence[str] = ()

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from mmprompt.datasets.choices import LISTS, Choices, choices_in, is_empty, unread_choices
-from mmprompt.datasets.line_columns import LineColumns
 from mmprompt.datasets.media_columns import looks_like, media_column, media_of_cell, modality_of
 from mmprompt.datasets.openai_chat import BATCH_KEYS
 from mmprompt.datasets.sample import GROUPS, ID_COLUMNS, Sample
@@ -89,7 +88,7 @@ def _fed(sample: Sample, sent: SentColumns) -> _Fed:
         media, text = any(type(part) is not TextPart for m in sample.messages for part in m.parts), True
     elif CONTENT in columns:
         fed = CONTENT
-        media, text = _kinds_in(columns[CONTENT], sample.scanned)
+        media, text = kinds_in(columns[CONTENT], sample.scanned)
     else:
         fed = ""
         media = any(_sends_media(name, value, sent) for name, value in columns.items())
@@ -103,17 +102,12 @@ def _fed(sample: Sample, sent: SentColumns) -> _Fed:
 
 
 def is_settled(sample: Sample, sent: SentColumns) -> bool:
-    """Return whether the notes on ordinary rows with the columns of this one, which is ordinary, are those on it.
-
-    Of rows with ``content`` only those are alike whose lines have one shape.
-    """
+    """Return whether the notes on ordinary rows with the columns of this one, which is ordinary, are those on it."""
     columns = sample.columns
-    if sample.messages is not None or (CONTENT in columns and type(columns) is not LineColumns):
-        return False
     fed, media, _, used, _ = _fed(sample, sent)
     beside = [name for name in columns if name not in used]
     names = {name.lower() for name in beside} if sent.expects_answer and ANSWERS.isdisjoint(columns) else set()
-    listed = not fed and any(name in columns for name in LISTS)
+    listed = not fed and any(type(columns.get(name)) is str for name in LISTS)
     return (media or not beside) and names.isdisjoint(LIKE_ANSWERS) and not listed
 
 
@@ -141,7 +135,7 @@ def has_more(sample: Sample, sent: SentColumns) -> bool:
     )
 
 
-def _kinds_in(content: object, scanned: bool) -> tuple[bool, bool]:
+def kinds_in(content: object, scanned: bool) -> tuple[bool, bool]:
     """Return whether a content holds media, and whether it holds text."""
     if not isinstance(content, str):
         media = modality_of(content) is not None or any(

@@ -125,7 +125,11 @@ def _loader(functions: bool) -> type[yaml.SafeLoader]:
                 made: ConfigValue = super().construct_object(
                     node, deep=True
                 )  # at once: a list that holds itself is refused
-            except (ValueError, OverflowError) as error:  # a date such as the 31st of February, a number too large
+            except (
+                ValueError,
+                OverflowError,
+                AttributeError,
+            ) as error:  # a date such as the 31st of February, a number too large
                 hint = "put the text in quotes"
                 raise malformed("YAML", str(error), hint, mark.line + 1, mark.column + 1) from None
             return made

@@ -8,10 +8,12 @@ other text: its braces and tags are not read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeGuard, Union
 
 from mmprompt.datasets.choices import OPTIONS, choices_in, letters_of
 from mmprompt.errors import TemplateError
+from mmprompt.messages import computed
 from mmprompt.templates.jinja_bounds import FAULTS, begin_text, bounded_range, environment, filled_text
 from mmprompt.templates.slots import SlotText
 
@@ -69,6 +71,9 @@ class JinjaText:
 
     def fill(self, columns: Mapping[str, object], masked: str | None = None, examples: str = "") -> str:  # noqa: ARG002  # examples have no place in it
         """Return the text for a row; the column ``masked`` reads as ``""``."""
+        return computed(partial(self._filled, masked), columns, self.columns)
+
+    def _filled(self, masked: str | None, columns: Mapping[str, object]) -> str:
         from jinja2 import TemplateError as JinjaError  # noqa: PLC0415  # loaded already
         from jinja2 import UndefinedError  # noqa: PLC0415  # loaded already
 

@@ -8,8 +8,16 @@ from typing import NamedTuple
 from mmprompt.errors import TemplateError, shown
 from mmprompt.templates.dialogue import Dialogue, Line, LooseLine, RoleLine, render_line, render_section
 from mmprompt.templates.multimodal import MMPromptTemplate
-from mmprompt.templates.precompiled import PrecompiledPrompt
-from mmprompt.templates.prompt_list import PromptItem, PromptList, RoleItem, Section, TextItem, in_section, section_of
+from mmprompt.templates.prompt_list import (
+    PromptItem,
+    PromptList,
+    RoleItem,
+    Section,
+    TextItem,
+    copy_of,
+    in_section,
+    section_of,
+)
 from mmprompt.templates.role_text import Examples
 from mmprompt.templates.sample_view import SampleView, view_of
 
@@ -45,7 +53,7 @@ class Expanded(NamedTuple):
         for earlier in self.exchanges[: exchange.turn]:
             if replies is not None and earlier.turn in replies:
                 items[earlier.before] = _with_prompt(items[earlier.before], replies[earlier.turn])
-        return PrecompiledPrompt([*self.begin, *items, *self.end]).items()
+        return copy_of([*self.begin, *items, *self.end])
 
 
 class MultiTurnPromptTemplate(MMPromptTemplate):

@@ -178,7 +178,8 @@ class MediaSkeleton(NamedTuple):
         parts = []
         for element in media_of_cell(columns.get(column), cells=view.list_cells):
             try:
-                value = str(element) if type(element) in (int, float) else element
+                is_number = isinstance(element, (int, float)) and not isinstance(element, bool)
+                value = str(element) if is_number else element
                 part = self.part(modality, value, {column}, columns)
             except MMPromptError as error:
                 raise error.located(column=column, template=self.place) from None

@@ -216,6 +216,11 @@ class PromptList(list[Any]):
         return f"PromptList({super().__repr__()})"
 
 
+def copy_of(items: Iterable[PromptItem | RoleItem]) -> PromptList:
+    """Return copies of the items of a prompt, which share nothing with them."""
+    return PromptList([in_section(copied(i), section_of(i)) if isinstance(i, Mapping) else i for i in items])
+
+
 def _items(other: object) -> list[PromptItem]:
     if other is None or (isinstance(other, (str, list, tuple)) and not other):
         return []

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Union
 
 from mmprompt.errors import TemplateError
+from mmprompt.messages import joined_text, text_of
 from mmprompt.templates.jinja_text import JINJA, JinjaText, Text, slot_columns
 from mmprompt.templates.part_skeleton import PartDict, text_dict
 from mmprompt.templates.prompt_list import PromptItem
@@ -60,7 +61,7 @@ class TextContent:
         if isinstance(examples, list) and self.has_marker:
             parts = parts_with_examples(self.around_examples(view), examples)
             has_media = any(part.get("type") != "text" for part in parts)
-            return parts if has_media else "".join([str(part["text"]) for part in parts])
+            return parts if has_media else joined_text([text_of(part["text"]) for part in parts])
         try:
             columns = self._columns(view) if self.reads_tags else view.raw
             return text.fill(columns, view.hidden, examples if isinstance(examples, str) else "")
@@ -125,7 +126,7 @@ def parts_with_examples(texts: Sequence[str], examples: Sequence[PromptItem]) ->
         elif piece is not None and piece.get("type") == "text":
             touching.append(piece["text"])
         else:
-            if text := "".join(touching):
+            if text := joined_text(touching):
                 parts.append(text_dict(text))
             touching = []
             if piece is not None:

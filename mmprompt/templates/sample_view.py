@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping
 
 from mmprompt.datasets.media_columns import parts_of_value
 from mmprompt.errors import TagError, TemplateError
-from mmprompt.messages import MediaRef, Part, TextPart
+from mmprompt.messages import MediaRef, Part, TextPart, joined_text, text_of
 from mmprompt.segments import Segment, begins_tagged, scan
 
 CONTENT = "content"
@@ -121,7 +121,7 @@ class SampleView:
         if not by_rule:
             return None
         if isinstance(value, (int, float)):
-            return [Segment("text", str(value))]
+            return [Segment("text", text_of(value))]
         raise TemplateError(
             f"column '{column}' holds {type(value).__name__}",
             "give text, tagged or not, or a list of content parts",
@@ -141,7 +141,7 @@ class SampleView:
                 f"column '{column}' holds {media.modality} and is used in a text",
                 "use it in prompt_mm, or use a column without media",
             ).located(column=column, offset=self.offset(column, media))
-        return "".join([str(s.value) for s in segments])
+        return joined_text([text_of(s.value) for s in segments])
 
     def offset(self, column: str, segment: Segment) -> int | None:
         """Return where a segment begins in the text of its column; None if the column does not hold text."""

@@ -14,6 +14,7 @@ from re import Match, Pattern
 from typing import NamedTuple, Union
 
 from mmprompt.errors import TemplateError, nearest
+from mmprompt.messages import Value, joined_text, text_of
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 
@@ -72,7 +73,9 @@ class SlotText(NamedTuple):
             return literal
         if values is not None and masked not in names and type(columns) is dict:
             try:  # suppress takes as long as the rest
-                return form % values(columns)
+                found = values(columns)
+                if Value not in map(type, found):
+                    return form % found
             except KeyError:  # a slot without a column is filled below
                 pass
         out = list(texts)
@@ -81,7 +84,7 @@ class SlotText(NamedTuple):
                 continue
             if column in columns:
                 value = columns[column]
-                out[place] = value if type(value) is str else str(value)
+                out[place] = value if type(value) is str else text_of(value)
             elif required:
                 what = f"column '{column}' of column_token_map is not in the sample"
                 raise TemplateError(what, nearest(column, columns), code="MM603")
@@ -89,7 +92,7 @@ class SlotText(NamedTuple):
                 out[place] = written
         for place in markers:
             out[place] = examples
-        return "".join(out)
+        return joined_text(out)
 
     def around_examples(self, columns: Mapping[str, object], masked: str | None = None) -> list[str]:
         """Return the filled texts before, between and after the places of the examples."""

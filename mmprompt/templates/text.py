@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from mmprompt.errors import TemplateError, nearest, shown
+from mmprompt.messages import text_of
 from mmprompt.templates.dialogue import (
     Compilers,
     Dialogue,
@@ -18,7 +19,6 @@ from mmprompt.templates.dialogue import (
     splice,
 )
 from mmprompt.templates.jinja_text import is_jinja
-from mmprompt.templates.precompiled import PrecompiledPrompt, precompiled
 from mmprompt.templates.prompt_list import PromptList, RoleDict, Section, copied
 from mmprompt.templates.role_text import Examples, RoleContent, TextContent, Tokens
 from mmprompt.templates.sample_view import SampleView, view_of
@@ -130,19 +130,6 @@ class PromptTemplate:
         form = next(iter(self._form.forms.values())) if isinstance(self._form, Labels) else self._form
         return self._render(form, view_of(entry, output_field, self._column), ice)
 
-    def precompiled(self, ice: Examples = None) -> PrecompiledPrompt | None:
-        """Return what ``generate_item`` gives with these examples, precompiled for many samples.
-
-        None if each sample has to be rendered by ``generate_item``.
-
-        Raises:
-            TemplateError: there are examples and no place for them.
-        """
-        if not isinstance(self._form, Dialogue) or isinstance(ice, str):
-            return None
-        self._check_examples(self._form, ice)
-        return precompiled(self._form, ice)
-
     def generate_ice_item(self, entry: Mapping[str, object] | SampleView, label: object = None) -> str | PromptList:
         """Return a sample as an in-context example: the round alone, with its answer."""
         form, view = self._form_of(label), view_of(entry, None, self._column)
@@ -172,7 +159,7 @@ class PromptTemplate:
             return render_dialogue(form, view, ice)
         if isinstance(ice, list):
             return PromptList(splice(form.around_examples(view), ice, Section("round")))
-        return str(form.render(view, ice))
+        return text_of(form.render(view, ice))
 
     def _check_examples(self, form: TextContent | Dialogue, ice: Examples) -> None:
         """Refuse examples that are neither text nor items, or that have no place."""

@@ -105,7 +105,7 @@ class RowViews:
         # each request is looked into, so none is made as one text
         changes = task_changes(task, fit=True) if fit else None
         self.builders = {
-            name: RequestBuilder(task, name, policy=policy, changes=changes, planned=False) for name in names
+            name: RequestBuilder(task, name, policy=policy, changes=changes, formed=False) for name in names
         }
         self._settings = {name: request_settings(task, name) for name in names}
         self._provenance = Provenance(task)
@@ -140,13 +140,13 @@ class RowViews:
         return RowView(row, sample, requests, tuple(media), tuple(parts), error)
 
     def _spans(self, prepared: PreparedRow) -> list[list[Span]]:
-        """Return the spans of all texts of the requests of a row; those of unknown origin are whole."""
+        """Return the spans of all texts of the requests of a row; those of unknown origin are whole and computed."""
         texts = [text for wire in prepared.requests for text in _texts(wire.wire)]
         found = None
         if texts and isinstance(prepared.row, Sample):
             found = self._provenance.texts(prepared.row, self._assembled(prepared.row))
         if found is None or ["".join([span.text for span in spans]) for spans in found] != texts:
-            return [[Span("unknown", text)] for text in texts]
+            return [[Span("computed", text)] for text in texts]
         return found
 
     def _assembled(self, sample: Sample) -> list[Assembled]:
@@ -210,10 +210,10 @@ class RowViews:
 def request_view(
     wire: Sequence[Mapping[str, Any]], turn: int | None, label: object
 ) -> tuple[RequestView, list[Medium], list[MediaPart | None]]:
-    """Return the view of messages in OpenAI's form, with its media; the origin of the texts is unknown."""
+    """Return the view of messages in OpenAI's form, with its media; the texts are computed."""
     media: list[Medium] = []
     parts: list[MediaPart | None] = []
-    spans = iter([[Span("unknown", text)] for text in _texts(wire)])
+    spans = iter([[Span("computed", text)] for text in _texts(wire)])
     return _request(WireRequest(wire, turn, label), spans, media, parts, None), media, parts
 
 
@@ -273,7 +273,10 @@ def _request_data(request: RequestView) -> dict[str, Any]:
         {
             "role": message.role,
             "parts": [
-                {"spans": part.spans} if part.medium is None else {"medium": part.medium} for part in message.parts
+                {"spans": [span if span.columns else span[:2] for span in part.spans]}
+                if part.medium is None
+                else {"medium": part.medium}
+                for part in message.parts
             ],
             "beside": message.beside,
         }

@@ -19,7 +19,7 @@ _STYLES = {
     "role": "\x1b[1;34m",
     "template": "\x1b[2m",
     "row": "",
-    "unknown": "",
+    "computed": "",
     "example": "\x1b[33m",
     "medium": "\x1b[36m",
     "label": "\x1b[35m",

@@ -95,7 +95,7 @@ def render_to_nowhere(task: Task) -> None:
     """Render a task's rows to the null device."""
     with open(os.devnull, "wb", buffering=0) as sink:
         renderer = Renderer(task)
-        report = render(renderer, task.samples(renderer.at_once), ChunkWriter(sink))
+        report = render(renderer, task.samples(), ChunkWriter(sink))
     if report.failed:
         raise SystemExit(f"{report.failed} rows failed")
 
@@ -111,7 +111,7 @@ def check_same(task: Task, bound: Iterator[bytes]) -> None:
     buffer = io.BytesIO()
     with ChunkWriter(buffer) as writer:
         renderer = Renderer(task)
-        render(renderer, task.samples(renderer.at_once), writer, limit=COMPARED)
+        render(renderer, task.samples(), writer, limit=COMPARED)
     lines = buffer.getvalue().splitlines(keepends=True)
     for ours, line, body in zip(lines, bound, bodies(task), strict=False):  # the bound and the bodies go on
         if ours != line or body[1:-1] not in line:

@@ -148,7 +148,7 @@ def figures(walk: Walk) -> Figures:
     )
 
 
-def measure(*, planned: bool) -> tuple[Walk, bytes]:
+def measure(*, formed: bool) -> tuple[Walk, bytes]:
     """Walk once, and return what was gathered with the line that came out."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "tour")
@@ -157,7 +157,7 @@ def measure(*, planned: bool) -> tuple[Walk, bytes]:
         rows.sort(key=lambda row: json.loads(row)["id"] == SAMPLE)  # stable: the others stay in order
         rows[-1:-1] = [rows[-1].replace(SAMPLE, f"like-{number}") for number in range(8)]
         (copy / "tour.jsonl").write_text("".join(rows), encoding="utf-8")
-        line_of_next = _lines(mmprompt.load_task(str(copy / "task.yaml")), planned=planned)
+        line_of_next = _lines(mmprompt.load_task(str(copy / "task.yaml")), formed=formed)
         for _ in rows[:-2]:
             line_of_next()
         walk = Walk(SAMPLE)
@@ -165,10 +165,10 @@ def measure(*, planned: bool) -> tuple[Walk, bytes]:
         return walk, line_of_next(walk)
 
 
-def _lines(task: Any, *, planned: bool) -> Callable[..., bytes]:
+def _lines(task: Any, *, formed: bool) -> Callable[..., bytes]:
     """Return what gives the line of the next row: through ``task.requests``, or else through the renderer."""
     if hasattr(task, "requests"):
-        builder, rows = RequestBuilder(task, planned=planned), task.samples()
+        builder, rows = RequestBuilder(task, formed=formed), task.samples()
         maker = RequestMaker(builder)
         step: Callable[[], bytes] = lambda: maker.of(builder.prepare(next(rows)))[0].body(model="m")  # noqa: E731
     else:
@@ -223,10 +223,10 @@ def _callers(frame: FrameType) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Count what one row goes through.")
     parser.add_argument("--json", action="store_true", help="print the figures and the line as JSON")
-    parser.add_argument("--long", action="store_true", help="go the long way, that of the first rows of a shape")
+    parser.add_argument("--long", action="store_true", help="walk the row, as one without a form")
     parser.add_argument("--tree", action="store_true", help="print every function, indented; ^ marks a callback")
     given = parser.parse_args()
-    walk, line = measure(planned=not given.long)
+    walk, line = measure(formed=not given.long)
     if given.json:
         rooms = sorted({_room(call.module) for call in walk.calls})
         print(json.dumps({"figures": figures(walk)._asdict(), "rooms": rooms, "line": json.loads(line)}))

@@ -14,10 +14,9 @@ from closing_line import closing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmprompt import PromptTemplate, TaskError, TemplateError, load_task, read_messages, to_openai
+from mmprompt import TaskError, TemplateError, load_task, read_messages, to_openai
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.renderer import Renderer
-from mmprompt.templates.prompt_list import section_of
 
 TOUR = Path(__file__).parent.parent.parent / "fixtures" / "tour"
 TRAIN = [{"id": f"t{n}", "q": f"{n}+{n}=?", "answer": str(2 * n)} for n in range(5)]
@@ -333,36 +332,6 @@ def test_the_answer_is_in_no_label_prompt_whose_template_does_not_ask_for_it(q, 
     reader = {"missing": "keep"}
     for _, by_label in load_task({"dataset": {"rows": [row]}, "reader_cfg": reader, "infer_cfg": infer}).prompts():
         assert not any(GOLD in str(prompt) for prompt in by_label.values())
-
-
-@given(q=values, hint=values, human=templates, bot=templates, begin=templates, end=st.none() | templates)
-def test_a_dialogue_made_ready_gives_what_rendering_gives(q, hint, human, bot, begin, end):
-    said = {"begin": begin, "round": [{"role": "HUMAN", "prompt": human}, {"role": "BOT", "prompt": bot}]}
-    template = PromptTemplate({**said, "end": end} if end else said, ice_token="</E>")
-    example = PromptTemplate({"round": ROUND}).generate_ice_item(TRAIN[1])
-    row = {"q": q, "hint": hint, "answer": GOLD}
-    for ice in (None, example):
-        try:
-            rendered = template.generate_item(row, "answer", ice)
-        except TemplateError:
-            with pytest.raises(TemplateError):
-                template.precompiled(ice)
-            continue
-        ready = template.precompiled(ice)
-        if ready is not None:
-            made = ready.items(row, "answer")
-            assert made == rendered
-            assert [section_of(i).kind for i in made] == [section_of(i).kind for i in rendered]
-            assert not {id(i) for i in made if isinstance(i, dict)} & {id(i) for i in ready.items(row, "answer")}
-
-
-def test_a_dialogue_of_text_with_its_examples_before_it_is_made_ready():
-    template = PromptTemplate(
-        {"begin": [{"role": "SYSTEM", "prompt": "Add."}, "</E>"], "round": ROUND}, ice_token="</E>"
-    )
-    ready = template.precompiled(PromptTemplate({"round": ROUND}).generate_ice_item(TRAIN[1]))
-    assert ready is not None
-    assert [i["prompt"] for i in ready.items({"q": "2+2=?", "answer": "4"}, "answer")][-2:] == ["2+2=?", ""]
 
 
 def test_examples_of_two_prompts_share_no_tool_calls():

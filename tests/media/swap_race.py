@@ -54,8 +54,8 @@ def judged(root: Path) -> Read:
     return files.read
 
 
-def planned(root: Path) -> Read:
-    """Return a reader that renders a row by a plan of its shape, and gives what its line holds."""
+def formed(root: Path) -> Read:
+    """Return a reader that renders a row by its form, and gives what its line holds."""
     rows = [{"id": str(n), "image": path, "question": "What?"} for n, path in enumerate(PATHS * 6)]
     form = {"image": {"type": "image_url", "image_url": "{image}"}, "text": {"type": "text", "text": "{question}"}}
     template = {"type": "MMPromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt_mm": form}]}}
@@ -63,9 +63,9 @@ def planned(root: Path) -> Read:
     task = load_task({"dataset": {"rows": rows}, "infer_cfg": infer, "media": {"roots": [str(root)]}})
     renderer = Renderer(task)
     samples = dict(zip(PATHS, list(task.samples())[-2:], strict=True))
-    for row in task.samples():  # before the race, to make the plan
+    for row in task.samples():  # before the race, to make the form
         renderer.render(row)
-    assert type(renderer.prepare(samples[PATHS[0]])) is tuple  # it goes by the plan
+    assert type(renderer.prepare(samples[PATHS[0]])) is tuple  # it has a form
 
     def read(path: str) -> bytes:
         rendered = renderer.render(samples[path])
@@ -132,7 +132,7 @@ def swap(place: Path, outside: Path, done: threading.Event) -> None:
 
 if __name__ == "__main__":
     leaked = 0
-    for reader in (guarded, judged, planned):
+    for reader in (guarded, judged, formed):
         with tempfile.TemporaryDirectory() as name:
             outcome = race(Path(name), reader, float(sys.argv[1]) if len(sys.argv) > 1 else 60.0)
         print(reader.__name__, outcome)

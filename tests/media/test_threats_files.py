@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from leaks import held, left_behind
 from PIL import Image, UnidentifiedImageError
-from swap_race import careless, guarded, judged, planned, race
+from swap_race import careless, formed, guarded, judged, race
 from time_taken import processor_seconds
 
 from mmprompt.errors import MMPromptError, PolicyError, SourceError
@@ -249,7 +249,7 @@ def hangs(act, pipe):
 
 @pytest.mark.slow
 @posix
-@pytest.mark.parametrize("reader", [guarded, judged, planned])
+@pytest.mark.parametrize("reader", [guarded, judged, formed])
 def test_files_and_folders_swapped_for_links_while_they_are_read_leak_nothing(tmp_path, reader):
     (tmp_path / "careless").mkdir()
     (tmp_path / "guarded").mkdir()

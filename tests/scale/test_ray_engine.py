@@ -139,8 +139,8 @@ def test_our_own_cluster_refuses_who_has_not_its_token_whatever_the_environment_
 
     def stranger(job=None, **own):
         words = [sys.executable, "-c", STRANGER, address, *([] if job is None else [str(tmp_path / job)])]
-        settings = {"capture_output": True, "text": True, "check": False, "timeout": 5 * GENEROUS}
-        return subprocess.run(words, env={**plain, **own}, **settings)
+        settings = {"capture_output": True, "text": True, "timeout": 5 * GENEROUS}
+        return subprocess.run(words, check=False, env={**plain, **own}, **settings)
 
     reports = run_ray(scale_work.noted, held(), 1)
     try:

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mmprompt import load_task, render_file
-from mmprompt.tasks.row_shapes import is_ordinary
+from mmprompt.datasets.sample import Sample
+from mmprompt.tasks.row_shapes import likeness
 
 TEMPLATE = {"template": {"round": [{"role": "HUMAN", "prompt_mm": {"image": "{image}", "text": "{question}"}}]}}
 TASKS: dict[str, dict[str, Any]] = {
@@ -27,7 +28,10 @@ usual = st.sampled_from(["cat", "What is it?", "a b", "naïve", "问题", "NAs",
 odd = st.sampled_from(
     ["", " ", "\u3000", "\n", " x", "nan", "NA", "<NA>", "null ", "a <image> b", '["a", "b"]', URL, "a.wav"]
 )
-others = st.sampled_from([None, 5, 0.5, []])
+listed = st.sampled_from(
+    [["cat", "dog"], ["cat", "dog", "mouse"], ["cat"], ["cat", ""], ["nan", "dog"], [["cat"], "dog"], [URL]]
+)
+others = st.one_of(listed, st.sampled_from([None, 5, 0.5, float("inf"), True, [], {"A": "cat"}]))
 values = st.one_of(usual, usual, usual, usual, odd, odd, others)
 texts = st.one_of(usual, usual, odd)
 
@@ -79,10 +83,22 @@ def test_notes_on_many_rows_are_those_on_each(
     assert counted(folder, rows, TASKS[name]) == alone
 
 
-@pytest.mark.parametrize("value", ["", " x", "\u2003", "[1]", "nan", "NA ", "a < b", None, 5, ["a"]])
+def like(**columns: object) -> object:
+    return likeness(Sample(columns, 1, None, 1, 0, scanned=True))
+
+
+@pytest.mark.parametrize(
+    "value", ["", " x", "\u2003", "[1]", "nan", "NA ", "a < b", [], ["a", ""], ["nan"], [5], float("nan")]
+)
 def test_a_value_that_may_be_worth_a_note_is_not_ordinary(value: object) -> None:
-    assert is_ordinary({"id": 7, "question": "What?", "note": "x"})
-    assert not is_ordinary({"question": "What?", "note": value})
+    assert like(question="What?", note="x") is not None
+    assert like(question="What?", note=value) is None
+
+
+def test_rows_whose_values_have_other_types_are_not_alike() -> None:
+    kinds = [like(question="What?", note=value) for value in ("x", None, 5, ["a"], True)]
+    assert len({*kinds}) == len(kinds)
+    assert None not in kinds
 
 
 @pytest.mark.parametrize("column", ["note", "hint", "question", "answer"])

@@ -104,14 +104,20 @@ def test_the_examples_of_a_row_stay_the_same_ones() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("{% if hint %}Hint: {{ hint }} {% endif %}{{ question }}", [("template", "Hint: "), ("row", "h"), ("template", " "), ("row", "q")]),
-        ("{{ n + 1 }}{{ question }}", [("template", "3"), ("row", "q")]),
-        ("{{ 'yes' if question == 'q' else 'no' }} {{ question }}", [("unknown", "yes q")]),
+        ("{% if hint %}Hint: {{ hint }} {% endif %}{{ question }}", ("Hint: h q", ("hint", "question"))),
+        ("{{ n + 1 }}{{ question }}", ("3q", ("n", "question"))),
+        ("{% for c in choices %}{{ c.letter }}. {{ c.text }} {% endfor %}", ("A. x B. y ", ())),
     ],
-)  # fmt: skip
-def test_jinja_texts_are_told_apart_as_far_as_they_can_be(text: str, expected: list[tuple[str, str]]) -> None:
-    template = {"type": "PromptTemplate", "template": {"jinja": text}}
-    assert spans(task(template, {"question": "q", "hint": "h", "n": 2})) == expected
+)
+def test_a_jinja_text_is_computed_and_names_the_columns_that_it_reads(
+    text: str, expected: tuple[str, tuple[str, ...]]
+) -> None:
+    template = {"type": "PromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt": {"jinja": text}}]}}
+    row = {"question": "q", "hint": "h", "n": 2, "options": ["x", "y"]}
+    views = RowViews(load_task(task(template, row)), targets=())
+    [view] = [views.view(row) for row in views.task.samples()]
+    [span] = view.requests[0].messages[0].parts[0].spans
+    assert span == ("computed", *expected)
 
 
 def test_labels_come_from_the_template_and_choices_from_the_row() -> None:

@@ -6,7 +6,7 @@ function conversationOf(detail, other) {
   const made = element("div");
   const spans = (detail.requests ?? []).flatMap((r) => r.messages.flatMap((m) => m.parts.flatMap((p) => p.spans ?? [])));
   const origins = new Set(spans.map(([origin]) => origin));
-  if (origins.has("unknown")) made.append(element("p", { class: "legend" }, "This template computes with its row: the origin of its texts is not known."));
+  if (origins.has("computed")) made.append(element("p", { class: "legend" }, "This template computes with its row: its texts are of the template and the row together."));
   else if (spans.length)
     made.append(element("p", { class: "legend" }, ...Object.keys(ORIGINS).filter((o) => origins.has(o) || o === "row" || o === "template").map((o) => element("span", {}, element("span", { class: o }, ORIGINS[o])))));
   (detail.requests ?? []).forEach((request, number) => {
@@ -33,8 +33,8 @@ function partOf(part, other) {
   const whole = part.spans.map(([, words]) => words).join("");
   const before = other?.spans?.map(([, words]) => words).join("");
   if (before !== undefined && before !== whole) return element("div", { class: "part" }, changed(whole, before));
-  return element("div", { class: "part" }, ...part.spans.map(([origin, words]) =>
-    element("span", { class: origin, title: ORIGINS[origin] }, text(words))));
+  return element("div", { class: "part" }, ...part.spans.map(([origin, words, columns]) =>
+    element("span", { class: origin, title: columns ? `computed from ${columns.join(", ")}` : ORIGINS[origin] }, text(words))));
 }
 
 function changed(now, before) { // a text with its difference from another, by words

@@ -1,4 +1,4 @@
-"""What the tests of plans share: the lines of a task with and without plans, and how many rows go by one."""
+"""What the tests of forms share: the lines of a task with and without forms, and how many rows have one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mmprompt.targets.chunk_writer import ChunkWriter
 from mmprompt.targets.wire_json import EncodedJSON
 
 
-def lines_of(task: Any, target: str, *, planned: bool, **options: Any) -> tuple[bytes, list[str], list[str], list[str]]:
+def lines_of(task: Any, target: str, *, formed: bool, **options: Any) -> tuple[bytes, list[str], list[str], list[str]]:
     """Return the lines of a task's rows, their errors, their notes and the task's notes."""
     errors: list[str] = []
     notes: list[str] = []
@@ -26,18 +26,18 @@ def lines_of(task: Any, target: str, *, planned: bool, **options: Any) -> tuple[
         notes.append(f"{note} {note.where}")
 
     buffer = io.BytesIO()
-    renderer = Renderer(task, target=target, planned=planned, **options)
+    renderer = Renderer(task, target=target, formed=formed, **options)
     with ChunkWriter(buffer) as writer:
-        render(renderer, task.samples(renderer.at_once), writer, on_error=on_error, on_note=on_note)
+        render(renderer, task.samples(), writer, on_error=on_error, on_note=on_note)
     renderer.close()
     return buffer.getvalue(), errors, notes, [str(note) for note in task.notes()]
 
 
-def messages_of(task: Any, *, planned: bool) -> tuple[list[Any], list[str]]:
+def messages_of(task: Any, *, formed: bool) -> tuple[list[Any], list[str]]:
     """Return the messages of a task with a template, with the types of their parts, and the errors of its rows."""
     found: list[tuple[object, Any]] = []
     errors: list[MMPromptError] = []
-    if planned:
+    if formed:
         found = [*task.messages(on_error=errors.append)]
     else:
         for row in task.samples():
@@ -51,8 +51,8 @@ def messages_of(task: Any, *, planned: bool) -> tuple[list[Any], list[str]]:
     return [repr(one) for one in found] + [found, types], [str(error) for error in errors]
 
 
-def by_plan(task: Any, target: str = "vllm") -> int:
-    """Return how many rows of a task go by a plan."""
+def by_form(task: Any, target: str = "vllm") -> int:
+    """Return how many rows of a task have a form."""
     builder = RequestBuilder(task, target)
     made = [builder.prepare(row) for row in task.samples()]
     found = [m.requests[0].wire for m in made if isinstance(m, PreparedRow)]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plan_rows import lines_of
+from form_rows import lines_of
 
 from mmprompt import dataset_task, load_task
 from mmprompt.errors import DatasetError, MMPromptError
@@ -42,12 +42,12 @@ def test_the_rows_before_a_damaged_place_are_rendered(folder: Path) -> None:
     file = folder / "rows.jsonl.gz"
     file.write_bytes(packed[: len(packed) * 3 // 4])
     counts = []
-    for planned in (True, False):
-        renderer = Renderer(dataset_task(file), planned=planned)
+    for formed in (True, False):
+        renderer = Renderer(dataset_task(file), formed=formed)
         sink = io.BytesIO()
         writer = ChunkWriter(sink)
         with pytest.raises(DatasetError, match="cut off"):
-            render(renderer, renderer.task.samples(renderer.at_once if planned else None), writer)
+            render(renderer, renderer.task.samples(), writer)
         writer.flush()
         counts.append(sink.getvalue().count(b"\n"))
     assert counts[0] == counts[1] > 1000
@@ -73,7 +73,7 @@ def test_a_row_of_a_pipe_is_rendered_before_the_next_one_comes(folder: Path) -> 
     task = dataset_task(pipe, format="jsonl", policy=MediaPolicy(roots=[str(folder)]))
     renderer = Renderer(task)
     with open(os.devnull, "wb") as sink:
-        report = render(renderer, task.samples(renderer.at_once), ChunkWriter(sink), on_row=rendered.release)
+        report = render(renderer, task.samples(), ChunkWriter(sink), on_row=rendered.release)
     thread.join()
     assert not late
     assert (report.rendered, report.failed) == (60, 0)
@@ -85,7 +85,7 @@ def test_rows_beyond_the_limit_are_not_counted(folder: Path) -> None:
     task = dataset_task(file)
     renderer = Renderer(task)
     with open(os.devnull, "wb") as sink:
-        report = render(renderer, task.samples(renderer.at_once), ChunkWriter(sink), limit=21)
+        report = render(renderer, task.samples(), ChunkWriter(sink), limit=21)
     assert report.rendered == 21
     assert "21" in str(task.notes()[0])
 
@@ -97,10 +97,10 @@ def test_rows_after_the_one_that_ends_a_run_are_not_counted(folder: Path, missin
     file = folder / "rows.jsonl"
     file.write_text("".join(lines))
     counted = []
-    for planned in (True, False):
+    for formed in (True, False):
         task = dataset_task(file)
-        renderer = Renderer(task, planned=planned)
-        rows = task.samples(renderer.at_once if planned else None)
+        renderer = Renderer(task, formed=formed)
+        rows = task.samples()
         with pytest.raises(MMPromptError, match="gone"):
             render(renderer, rows, ChunkWriter(io.BytesIO()), strict=True)
         counted.append([str(note) for note in task.notes()])
@@ -131,12 +131,12 @@ def test_a_file_of_another_kind_than_those_before_is_read_no_more_often_from_the
     real = os.read
     monkeypatch.setattr(os, "read", lambda *args: read.append(args) or real(*args))
     render_all(file)
-    assert len(read) <= 100 + 1 + 20  # the file that is odd, and what goes the long way while plans are made
+    assert len(read) <= 100 + 1 + 20  # the file that is odd, and what is read again while a row is traced
 
 
 def both_ways(task: Any) -> tuple[bytes, list[str], list[str]]:
-    """Return the lines, errors and notes of a task, which are the same with plans and without."""
-    one, other = [lines_of(task, "vllm", planned=planned) for planned in (True, False)]
+    """Return the lines, errors and notes of a task, which are the same with forms and without."""
+    one, other = [lines_of(task, "vllm", formed=formed) for formed in (True, False)]
     assert one == other
     return one[:3]
 
@@ -211,5 +211,5 @@ def render_all(file: Path) -> bytes:
     task = dataset_task(file)
     renderer = Renderer(task)
     with ChunkWriter(sink) as writer:
-        render(renderer, task.samples(renderer.at_once), writer)
+        render(renderer, task.samples(), writer)
     return sink.getvalue()

@@ -1,4 +1,4 @@
-"""Plans of shapes: each row goes once by a plan and once the long way, and both give the same to the byte."""
+"""Forms: each row is made once by its form and once by a walk, and both give the same to the byte."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from form_rows import by_form, lines_of, messages_of, template
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plan_rows import by_plan, lines_of, messages_of, template
 
 from mmprompt import load_task
 from mmprompt.datasets.sample import Sample
 from mmprompt.media.sources import RootedPath
+from mmprompt.messages import MediaPart
 from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder
 from mmprompt.render.media import media_of
 from mmprompt.tasks.load import dataset_task
@@ -26,12 +27,12 @@ QUESTION = {"role": "HUMAN", "prompt": "{question} ({hint})\n"}
 
 
 def assert_same_both_ways(task: Any, target: str, **options: Any) -> None:
-    assert lines_of(task, target, planned=True, **options) == lines_of(task, target, planned=False, **options)
+    assert lines_of(task, target, formed=True, **options) == lines_of(task, target, formed=False, **options)
     if task.assembly is not None:
-        assert messages_of(task, planned=True) == messages_of(task, planned=False)
+        assert messages_of(task, formed=True) == messages_of(task, formed=False)
     bodies = []
-    for planned in (True, False):
-        builder = RequestBuilder(task, target, planned=planned)
+    for formed in (True, False):
+        builder = RequestBuilder(task, target, formed=formed)
         made = [builder.prepare(row) for row in task.samples()]
         rows = [m for m in made if isinstance(m, PreparedRow)]
         bodies.append([repr([(r.turn, r.label, r.dropped) for r in m.requests]) for m in rows])
@@ -179,7 +180,7 @@ CONTENT = "<AIS_IMAGE_START>https://a.example/%s.jpg<AIS_CONTENT_TAG><AIS_TEXT_S
 def test_rows_of_fixtures_seen_again_are_the_same_both_ways(path: str, target: str) -> None:
     task = load_task(str(ROOT / path))
     rows = [row for row in task.samples() if isinstance(row, Sample)]
-    builders = [RequestBuilder(task, target, planned=planned) for planned in (True, False)]
+    builders = [RequestBuilder(task, target, formed=formed) for formed in (True, False)]
     for _ in range(6):
         for row in rows:
             one, other = [builder.prepare(row) for builder in builders]
@@ -200,19 +201,96 @@ def rows_task(rows: list[dict[str, Any]], **config: Any) -> Any:
     return load_task({"dataset": {"rows": rows}, **config})
 
 
-def test_rows_of_one_shape_go_by_a_plan() -> None:
+def test_rows_with_the_same_answers_have_a_form() -> None:
     rows = [{"id": f"q-{n}", "content": CONTENT % n, "answer": str(n)} for n in range(20)]
     for target in ("vllm", "openai", "anthropic", "hf"):
-        assert by_plan(rows_task(rows), target) == 15
+        assert by_form(rows_task(rows), target) == 20
 
 
-def test_rows_with_a_column_for_each_choice_go_by_a_plan() -> None:
-    rows = [{"id": n, "question": "Which?", "A": f"cat {n}", "B": "dog", "answer": "A"} for n in range(20)]
-    assert by_plan(rows_task(rows)) == 15
-    lettered = [{**row, "A": "A. cat", "B": "B. dog"} for row in rows]
-    assert by_plan(rows_task(lettered)) == 0
-    listed = [{"id": n, "question": "Which?", "options": ["cat", "dog"], "answer": "A"} for n in range(20)]
-    assert by_plan(rows_task(listed)) == 0
+def test_rows_with_choices_and_lists_have_a_form() -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": n, "question": "Which?", "A": f"cat {n}", "B": "dog", "answer": "A"} for n in range(20)
+    ]
+    assert by_form(rows_task(rows)) == 20
+    listed = [{"id": n, "question": "Which?", "options": ["cat", f"dog {n}"], "answer": 1} for n in range(20)]
+    assert by_form(rows_task(listed)) == 20
+    pictures = [
+        {"id": n, "question": "Which?", "images": [f"https://a.example/{k}.jpg" for k in range(n)]} for n in range(9)
+    ]
+    assert by_form(rows_task(pictures)) == 9
+
+
+def test_a_value_that_no_question_covers_makes_its_row_a_walked_one() -> None:
+    lettered = [{"id": n, "question": "Which?", "A": f"A. cat {n}", "B": "B. dog", "answer": "A"} for n in range(20)]
+    assert by_form(rows_task(lettered)) == 0
+    jinja = {
+        "infer_cfg": template("PromptTemplate", {"round": [{"role": "HUMAN", "prompt": {"jinja": "{{ question }}"}}]})
+    }
+    assert by_form(rows_task([{"id": n, "question": f"Which {n}?"} for n in range(5)], **jinja)) == 0
+
+
+def test_a_number_that_is_none_is_a_missing_value_beside_numbers() -> None:
+    rows = [
+        {"id": n, "question": "Which?", "options": ["cat", value, "dog", value]}
+        for n, value in enumerate([1.5, 2.5, float("nan"), 3.5])
+    ]
+    assert_same_both_ways(rows_task(rows[:2]), "vllm")
+    columns = [
+        {"id": n, "question": "Which?", "A": "cat", "B": "dog", "C": value}
+        for n, value in enumerate([1.5, 2.5, float("nan"), 3.5])
+    ]
+    assert_same_both_ways(rows_task(columns), "vllm")
+    texts = [request.messages[0]["content"] for request in rows_task(columns).requests()]
+    assert [text.endswith("B. dog") for text in texts] == [False, False, True, False]
+
+
+@pytest.mark.parametrize("target", ["vllm", "gemini"])
+def test_an_address_of_each_modality_has_its_type(target: str) -> None:
+    rows = [
+        {"id": n, "question": "What?", "audio": f"https://a.example/{n}.{end}"}
+        for n, end in enumerate(["wav", "mp3", "wav", "x"] * 3)
+    ]
+    assert_same_both_ways(rows_task(rows), target)
+
+
+@pytest.mark.parametrize("media", ["inline", "file", "keep"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_writer_may_send_all_that_is_known_of_a_medium(
+    target: str, media: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a writer puts into a request, it is that of the row's own medium."""
+    writer = type(RequestBuilder(rows_task([]), target).writer)
+    embedded, named = writer._embedded, writer._named
+
+    def all_of(wire: Any, part: Any, *names: str) -> Any:
+        facts = {name: getattr(part, name) for name in names}
+        return {
+            **wire,
+            **facts,
+            "display_name": str(part.origin if "origin" in names else part.name).rpartition("/")[2],
+        }
+
+    monkeypatch.setattr(
+        writer,
+        "_embedded",
+        lambda self, part: all_of(
+            embedded(self, part), part, "origin", "changes", "findings", "media_type", "modality", "form"
+        ),
+    )
+    monkeypatch.setattr(writer, "_named", lambda self, ref: all_of(named(self, ref), ref, "source", "name", "form"))
+    kinds = {"a.jpg": "coffee.jpg", "b.png": "coffee.jpg", "c.webp": "cat.webp", "d.jpg": "coffee.jpg"}
+    for name, source in kinds.items():
+        (tmp_path / name).write_bytes((TOUR / "media" / source).read_bytes())
+    rows = [
+        {"id": n, "question": f"What {n}?", "image": name}
+        for n, name in enumerate([*kinds, "https://a.example/e.jpg", "https://a.example/f.png"] * 4)
+    ]
+    config = {"media": {"roots": [str(tmp_path)], "mode": media}}
+    one, other = [lines_of(rows_task(rows, **config), target, formed=formed) for formed in (True, False)]
+    assert one == other
+    if target == "vllm" and media == "inline":
+        found = [json.loads(line)["messages"][0]["content"][0]["display_name"] for line in one[0].splitlines()]
+        assert found == [*kinds, "e.jpg", "f.png"] * 4
 
 
 def test_choices_that_begin_with_their_letters_among_others_lose_them() -> None:
@@ -222,7 +300,7 @@ def test_choices_that_begin_with_their_letters_among_others_lose_them() -> None:
     assert texts[6:] == ["Which?\nA. cat 6\nB. dog", "Which?\nA. cat\nB. dog"]
 
 
-def test_a_plan_of_few_shot_examples_with_pictures_is_used() -> None:
+def test_few_shot_examples_with_pictures_have_a_form() -> None:
     shots = [{"id": n, "question": f"shot {n}", "image": "media/coffee.jpg", "answer": "cup"} for n in range(3)]
     rows = [{"id": n, "question": f"which {n}?", "image": "media/cat.webp", "answer": "cat"} for n in range(12)]
     form = {
@@ -250,14 +328,10 @@ def test_a_plan_of_few_shot_examples_with_pictures_is_used() -> None:
     task = load_task(
         {"dataset": {"rows": rows, "train_rows": shots}, "infer_cfg": infer, "media": {"roots": [str(TOUR)]}}
     )
-    assert by_plan(task) >= 7
+    assert by_form(task) == 12
     assert_same_both_ways(task, "vllm")
     eighth, ninth = [messages for _, messages in task.messages()][8:10]
     assert [one is other for one, other in zip(eighth, ninth, strict=True)] == [True] * 4 + [False]  # not made again
-
-
-def test_lists_go_the_long_way() -> None:
-    assert by_plan(rows_task([{"id": n, "question": "Which?", "image": ["a.jpg"]} for n in range(10)])) == 0
 
 
 def test_a_planned_request_is_plain_data_for_a_client() -> None:
@@ -316,7 +390,7 @@ def test_tags_inside_the_column_that_a_template_names_are_read() -> None:
     rows = [*usual(q="What is %s?"), {"id": "t", "q": tag}]
     task = rows_task(rows, infer_cfg=mm("{image}", "{q}", column="q"))
     assert_same_both_ways(task, "vllm")
-    lines, *_ = lines_of(task, "vllm", planned=True)
+    lines, *_ = lines_of(task, "vllm", formed=True)
     (message,) = json.loads(lines.splitlines()[-1])["messages"]
     address = {"type": "image_url", "image_url": {"url": "https://a.example/x.jpg"}}
     assert message == {"role": "user", "content": [{"type": "text", "text": "Look: "}, address]}
@@ -332,8 +406,8 @@ def test_bare_base64_in_a_template_is_the_same_both_ways(mode: str) -> None:
     task = rows_task(rows, infer_cfg=mm("{image}", "{question}"), media={"mode": mode})
     assert_same_both_ways(task, "vllm")
     origins = []
-    for planned in (True, False):
-        made = [RequestBuilder(task, planned=planned).prepare(row) for row in [*task.samples()] * 2]
+    for formed in (True, False):
+        made = [RequestBuilder(task, formed=formed).prepare(row) for row in [*task.samples()] * 2]
         origins.append([[p.origin for p in media_of(m.requests[0].wire)] for m in made if isinstance(m, PreparedRow)])
     assert origins[0] == origins[1]
 
@@ -365,9 +439,17 @@ def test_an_id_that_map_takes_from_another_column_stands_in_the_line(tmp_path: P
     assert_same_both_ways(dataset_task(str(file), map_columns={"key": "id"}), "vllm")
 
 
-def test_plans_keep_few_bytes_of_media() -> None:
-    plans = RequestBuilder(rows_task(usual(question="What is %s?"))).plans
-    assert plans.has_room(60 << 20)
-    assert not plans.has_room(5 << 20)
-    assert plans.has_room(-(60 << 20))
-    assert plans.has_room(64 << 20)
+def test_forms_keep_the_base64_of_few_bytes_of_media() -> None:
+    forms = RequestBuilder(rows_task(usual(question="What is %s?"))).forms
+    small, large = [MediaPart("image", "image/png", bytes(size)) for size in (20 << 20, 30 << 20)]
+    assert forms.kept(small, "").base64 is not None
+    assert forms.kept(large, "").base64 is None
+
+
+def test_a_tree_keeps_a_bounded_number_of_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mmprompt.tasks.forms.MOST_FORMS", 10)
+    builder = RequestBuilder(rows_task([]))
+    for number in range(25):
+        row = Sample({"question": "Which?", f"column {number}": "x"}, number, None, None, number, scanned=True)
+        assert isinstance(builder.prepare(row), PreparedRow)
+        assert len(builder.forms) <= 10

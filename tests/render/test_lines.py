@@ -1,25 +1,21 @@
-"""Lines of JSON that go by a plan as they stand: the same bytes, errors and notes as if each line were read."""
+"""Lines of JSON in any spelling: the same bytes, errors and notes by a form as by a walk."""
 
 from __future__ import annotations
 
 import json
 import pickle
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from form_rows import by_form, lines_of, template
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plan_rows import lines_of, template
 
-from mmprompt import dataset_task, load_task
-from mmprompt.datasets.line_columns import LineColumns
-from mmprompt.datasets.read import Dataset
+from mmprompt import load_task
 from mmprompt.errors import MMPromptError
 from mmprompt.render.builder import PreparedRow, RequestBuilder
-from mmprompt.render.planned_lines import _MOST_MISSES
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.request import RequestMaker
 from mmprompt.tasks.notes import _MOST_SHAPES
@@ -43,23 +39,13 @@ def written(rows: list[Row]) -> list[bytes]:
     return [json.dumps(row).encode() + b"\n" for row in rows]
 
 
-def taken(task: Any, **options: Any) -> int:
-    """Return how many rows of a task were taken as lines, and render all of them."""
-    renderer = Renderer(task, **options)
-    count = 0
-    for row in task.samples(renderer.at_once):
-        count += type(getattr(row, "columns", None)) is LineColumns
-        renderer.render(row)
-    return count
-
-
-def requests_of(task: Any, target: str, *, planned: bool) -> list[Any]:
+def requests_of(task: Any, target: str, *, formed: bool) -> list[Any]:
     """Return what the requests of a task are and say, and the errors of its rows."""
     errors: list[MMPromptError] = []
-    if planned:
+    if formed:
         requests = list(task.requests(target, on_error=errors.append))
     else:
-        builder = RequestBuilder(task, target, planned=False)
+        builder = RequestBuilder(task, target, formed=False)
         maker, requests = RequestMaker(builder), []
         for row in task.samples():
             made = builder.prepare(row)
@@ -78,9 +64,9 @@ def requests_of(task: Any, target: str, *, planned: bool) -> list[Any]:
 
 
 def assert_same(task: Any, target: str = "vllm") -> None:
-    assert lines_of(task, target, planned=True) == lines_of(task, target, planned=False)
+    assert lines_of(task, target, formed=True) == lines_of(task, target, formed=False)
     if target != "hf":
-        assert requests_of(task, target, planned=True) == requests_of(task, target, planned=False)
+        assert requests_of(task, target, formed=True) == requests_of(task, target, formed=False)
 
 
 SPELLINGS: list[Callable[[Row], bytes]] = [
@@ -199,22 +185,13 @@ def test_each_spelling_is_the_same_both_ways(target: str, end: bytes, tmp_path: 
     assert_same(load_task({"dataset": file, "model": {"generation": {"max_tokens": 9}}}), target)
 
 
-def test_usual_spellings_are_taken_as_they_stand(tmp_path: Path) -> None:
-    row = {"id": "q", "content": CONTENT % (URL % "q", 'What\n"é世"?'), "answer": "é"}
-    for spelt in SPELLINGS[1], SPELLINGS[3]:
-        for end in b"\n", b"\r\n":
-            file = lines_file(tmp_path, [*written(USUAL), *[spelt(row) + end] * 5])
-            assert taken(load_task(file)) == 5 + 1  # the sixth usual row
-
-
-def test_rows_with_files_are_taken_and_their_notes_and_errors_stay(tmp_path: Path) -> None:
+def test_rows_with_files_keep_their_notes_and_errors(tmp_path: Path) -> None:
     rows = [{"id": f"f-{n}", "content": CONTENT % ("media/coffee.jpg", "What?"), "answer": "x"} for n in range(9)]
     rows[7]["content"] = CONTENT % ("media/missing.jpg", "What?")
     (tmp_path / "wrong.png").write_bytes((TOUR / "media" / "coffee.jpg").read_bytes())
     rows.append({"id": "w", "content": CONTENT % ("wrong.png", "What?"), "answer": "x"})
     task = load_task({"dataset": lines_file(tmp_path, written(rows)), "media": {"roots": [str(TOUR)]}})
-    assert taken(task) == 5
-    bytes_, errors, notes, _ = lines_of(task, "vllm", planned=True)
+    bytes_, errors, notes, _ = lines_of(task, "vllm", formed=True)
     assert len(bytes_.splitlines()) == 9
     assert len(errors) == 1
     assert "missing.jpg" in errors[0]
@@ -225,13 +202,11 @@ def test_rows_with_files_are_taken_and_their_notes_and_errors_stay(tmp_path: Pat
 def test_a_line_that_is_rendered_twice_is_the_same_twice(tmp_path: Path) -> None:
     rows = [{"id": f"t-{n}", "content": CONTENT % ("media/coffee.jpg", f"{n}?"), "answer": "x"} for n in range(9)]
     task = load_task({"dataset": lines_file(tmp_path, written([*rows, *USUAL])), "media": {"roots": [str(TOUR)]}})
-    renderer, lines = Renderer(task), 0
-    for row in task.samples(renderer.at_once):
-        lines += type(row.columns) is LineColumns
+    renderer = Renderer(task)
+    for row in task.samples():
         one, other = renderer.render(row), renderer.render(row)
         assert b"".join(one.chunks) == b"".join(other.chunks)
         assert [*one.notes] == [*other.notes]
-    assert lines == 12  # all but the first three
 
 
 def test_the_notes_on_tags_and_on_columns_stay(tmp_path: Path) -> None:
@@ -241,7 +216,6 @@ def test_the_notes_on_tags_and_on_columns_stay(tmp_path: Path) -> None:
     form = {"round": [{"role": "HUMAN", "prompt": "{question}"}]}
     for config in {}, {"infer_cfg": template("PromptTemplate", form)}:
         task = load_task({"dataset": lines_file(tmp_path, written(rows)), **config})
-        assert taken(task) >= 1
         assert_same(task)
 
 
@@ -250,62 +224,10 @@ def test_repeated_ids_and_places_are_those_of_rows(tmp_path: Path) -> None:
     every = written(rows)
     every.insert(3, b"\n")
     task = load_task(lines_file(tmp_path, every))
-    found = lines_of(task, "vllm", planned=True)
+    found = lines_of(task, "vllm", formed=True)
     assert len(found[1]) == 4
     assert "the same id stands in line 5" in found[1][0]
-    assert found == lines_of(task, "vllm", planned=False)
-
-
-def test_columns_that_are_taken_are_those_of_the_row(tmp_path: Path) -> None:
-    rows = [
-        {"id": f"c-{n}", "content": CONTENT % (URL % n, f'"{n}"'), "n": n, "none": None, "yes": True, "answer": 'x\n"'}
-        for n in range(8)
-    ]
-    task = load_task(lines_file(tmp_path, [json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows]))
-    renderer = Renderer(task)
-    samples = []
-    for row in task.samples(renderer.at_once):
-        renderer.render(row)
-        samples.append(row)
-    assert type(samples[-1].columns) is dict  # the text begins with a quote
-    rows = [{**row, "content": row["content"].replace('"', "")} for row in rows]
-    task = load_task(lines_file(tmp_path, written(rows)))
-    renderer = Renderer(task)
-    samples = []
-    for row in task.samples(renderer.at_once):
-        renderer.render(row)
-        samples.append(row)
-    assert type(samples[-1].columns) is LineColumns
-    for sample, expected in zip(samples, task.samples(), strict=True):
-        assert dict(sample.columns) == expected.columns
-        assert list(sample.columns) == list(expected.columns)
-        assert sample._replace(columns={}) == expected._replace(columns={})
-        assert sample.columns.get("no") is None
-        assert "no" not in sample.columns
-
-
-def test_lines_are_read_where_something_stands_between_file_and_row(tmp_path: Path) -> None:
-    file = lines_file(
-        tmp_path, written([{**USUAL[0], "id": f"r-{n}", "split": "test", "extra": "x"} for n in range(9)])
-    )
-    assert taken(load_task(file)) == 4
-    for path, options in (
-        (file, {"split": "test"}),
-        (file, {"join": [f"{file}:id"]}),
-        (file, {"map_columns": {"extra": "image"}}),
-        ([file, shutil.copy(file, tmp_path / "second.jsonl")], {}),
-    ):
-        assert taken(dataset_task(path, **options)) == 0
-    assert taken(load_task({"dataset": {"path": file, "columns": {"extra": "answer"}}})) == 0
-    for chosen in "[1:]", "[::2]":
-        assert taken(load_task({"dataset": file, "reader_cfg": {"test_range": chosen}})) == 0
-    assert taken(load_task({"dataset": file, "reader_cfg": {"test_range": "[:7]"}})) == 2
-    task = load_task(file)
-    for emit in "prompt", "string", "batch":
-        model = load_task({"dataset": file, "model": {"model": "m"}})
-        assert Renderer(model, emit=emit).at_once is None
-    task.dataset.read_thoroughly()
-    assert taken(task) == 0
+    assert found == lines_of(task, "vllm", formed=False)
 
 
 def test_requests_of_lines_pickle_and_count_as_before(tmp_path: Path) -> None:
@@ -317,13 +239,6 @@ def test_requests_of_lines_pickle_and_count_as_before(tmp_path: Path) -> None:
     assert [r.answers for r in again] == [(row["answer"],) for row in USUAL * 2]
 
 
-def test_lines_that_no_plan_matches_are_given_up(tmp_path: Path) -> None:
-    rows = [{**USUAL[0], "id": f"é-{n}"} for n in range(_MOST_MISSES + 20)]
-    task = load_task(lines_file(tmp_path, written(rows)))
-    assert taken(task) == 0
-    assert_same(task)
-
-
 def test_rows_of_more_shapes_than_are_counted_apart_are_counted_all_the_same(tmp_path: Path) -> None:
     usual: list[Row] = [{"id": f"u-{n}", "content": "x", "question": f"q {n}", "answer": "a"} for n in range(6)]
     rows: list[Row] = []
@@ -332,11 +247,5 @@ def test_rows_of_more_shapes_than_are_counted_apart_are_counted_all_the_same(tmp
     rows += [{"id": f"s-{n}", "question": f"q {n}", "answer": "x"} for n in range(9)]
     config = {"infer_cfg": template("PromptTemplate", "Q: {question}"), "reader_cfg": {"tagged_columns": ["content"]}}
     task = load_task({"dataset": lines_file(tmp_path, written(rows)), **config})
-    assert taken(task) == 7 + 4
+    assert by_form(task) == 12 + 9
     assert f" of {len(rows)} rows: " in task.notes()[-1]
-
-
-def test_a_dataset_is_read_as_before_without_a_renderer(tmp_path: Path) -> None:
-    task = load_task(lines_file(tmp_path, written(USUAL)))
-    assert isinstance(task.dataset, Dataset)
-    assert [type(row.columns) for row in task.dataset] == [dict] * 6

@@ -1,4 +1,4 @@
-"""Plans of rows that name files: what is read by a plan is guarded, noted and refused as on the long way."""
+"""Forms of rows that name files: what is read for a form is guarded, noted and refused as on a walk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plan_rows import by_plan, lines_of, template
+from form_rows import by_form, lines_of, template
 
 from mmprompt import load_task
 from mmprompt.datasets.sample import Sample
@@ -78,7 +78,7 @@ def written(folder: Path, rows: list[dict[str, Any]], **config: Any) -> Any:
 def test_odd_files_are_read_noted_and_refused_the_same_both_ways(folder: Path, target: str, mode: str) -> None:
     usual = ("media/good.jpg", "media/other.jpg") * 4
     task = written(folder, columns(usual + ODD), media={"mode": mode, "max_bytes": 100_000})
-    one, other = [lines_of(task, target, planned=planned) for planned in (True, False)]
+    one, other = [lines_of(task, target, formed=formed) for formed in (True, False)]
     assert one == other
     assert (len(one[1]) > 20, len(one[2]) >= 1) == (True, mode == "inline")
 
@@ -87,9 +87,9 @@ def test_a_row_whose_picture_is_a_file_is_a_line_at_once(folder: Path) -> None:
     task = written(folder, columns(("media/good.jpg", "media/cat.webp", "media/wrong.png") * 6))
     renderer = Renderer(task)
     made = [renderer.prepare(row) for row in task.samples()]
-    assert [type(m) is tuple for m in made] == [False] * 5 + [True] * 13
-    assert by_plan(task) == 13
-    assert [len(m[2]) for m in made[5:]] == [1, 0, 0] * 4 + [1]
+    assert [type(m) is tuple for m in made] == [True] * 18
+    assert by_form(task) == 18
+    assert [len(m[2]) for m in made] == [0, 0, 1] * 6
 
 
 def test_two_pictures_of_a_row_are_bounded_together(folder: Path) -> None:
@@ -97,7 +97,7 @@ def test_two_pictures_of_a_row_are_bounded_together(folder: Path) -> None:
     rows = [{"id": f"p-{n}", "content": pair % "cat.webp"} for n in range(8)]
     rows += [{"id": f"q-{n}", "content": pair % name} for n, name in enumerate(("good.jpg", "other.jpg", "cat.webp"))]
     task = written(folder, rows, media={"max_request_bytes": 70_000, "max_bytes": 60_000})
-    one, other = [lines_of(task, "vllm", planned=planned) for planned in (True, False)]
+    one, other = [lines_of(task, "vllm", formed=formed) for formed in (True, False)]
     assert one == other
     assert len(one[1]) == 1
     assert "max_request_bytes" in one[1][0]
@@ -116,10 +116,10 @@ def test_a_folder_that_is_moved_out_of_the_root_during_a_run_is_not_read(folder:
     assert {m.error.code for m in made if isinstance(m, FailedRow)} == {"MM206"}
 
 
-def test_a_plan_reads_for_many_threads(folder: Path) -> None:
+def test_a_form_reads_for_many_threads(folder: Path) -> None:
     task = written(folder, columns(("media/good.jpg", "media/cat.webp", "media/page.jpg", "media/other.jpg") * 40))
     rows = [row for row in task.samples() if isinstance(row, Sample)]
-    expected = [Renderer(task, planned=False).render(row) for row in rows]
+    expected = [Renderer(task, formed=False).render(row) for row in rows]
     renderer = Renderer(task)
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(renderer.render, rows))

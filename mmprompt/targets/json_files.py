@@ -1,0 +1,202 @@
+"""JSON from files that anyone may have written: read within bounds, and held against a form.
+
+A form says what a value may be:
+
+- a ``Kind``, such as ``TEXT`` or ``COUNT``, or None,
+- a tuple: one of these forms,
+- ``[form]``: a list of such values; ``[form, form, …]``: a list of exactly these,
+- a mapping: these keys, each with its form; a key that is not there counts as null. ``...`` stands for every other key;
+  without it the others may be anything.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import EllipsisType
+from typing import Any, NamedTuple, TypeAlias, Union
+
+from mmprompt.errors import TaskError, Where, malformed, short_name, shown
+from mmprompt.errors.rules import RULES
+from mmprompt.targets.exact_json import MAX_DEPTH
+
+_LARGEST = 1 << 63
+_HOLDERS = (Mapping, list, tuple)
+_DEEP = f"lists and objects stand in each other on more than {MAX_DEPTH} levels"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a value that is no list and no mapping may be: in words for an error, and a function that says so."""
+
+    words: str
+    holds: Callable[[object], bool]
+
+
+Form: TypeAlias = Union[Kind, tuple["Form", ...], list["Form"], dict[Union[str, EllipsisType], "Form"], None]
+
+ANY = Kind("anything", lambda _: True)
+TEXT = Kind("a text", lambda value: type(value) is str)
+FLAG = Kind("true or false", lambda value: type(value) is bool)
+COUNT = Kind("a whole number from 0", lambda value: type(value) is int and 0 <= value < _LARGEST)
+NUMBER = Kind("a number", lambda value: type(value) in (int, float) and math.isfinite(value))  # type: ignore[arg-type]
+FILE = Kind("the name of a file", lambda value: type(value) is str and _can_be_opened(value))
+CODE = Kind("the code of a rule", lambda value: type(value) is str and value in RULES)
+_SEVERITY = Kind("error, warning or info", lambda value: value in ("error", "warning", "info"))
+
+WHERE: Form = [*[(TEXT, None), (COUNT, None)] * 2, *[(TEXT, None)] * 3, *[(COUNT, None)] * 2, (TEXT, None)]
+"""The fields of a ``Where``."""
+
+FINDING: Form = [
+    *(CODE, _SEVERITY, TEXT, TEXT, (TEXT, None), (COUNT, None), (COUNT, None), ANY, (TEXT, None)),
+    *((COUNT, None), (COUNT, None), FLAG, TEXT, (TEXT, None)),
+]
+"""The fields of a ``Finding``."""
+
+
+def checked_json(data: bytes, form: Form, path: str, hint: str) -> Any:
+    """Return the value of the JSON in a file, which fits ``form``. ``hint`` says in errors how to mend the file.
+
+    Raises:
+        TaskError: it is not UTF-8 or JSON, is nested too deeply, or does not fit.
+    """
+    try:
+        value = parsed_json(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise TaskError(f"the file is not UTF-8 at byte {error.start}", hint, Where(path)) from None
+    except TaskError as error:
+        raise TaskError(error.what, hint, error.where).located(file=path) from None
+    require_form(value, form, hint, path)
+    return value
+
+
+def parsed_json(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        TaskError: it is not JSON, holds a key twice, or is nested deeper than ``MAX_DEPTH``.
+    """
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise malformed("JSON", error.msg, "correct the text there", error.lineno, error.colno) from None
+    except RecursionError:
+        raise TaskError(_DEEP, "flatten it") from None
+    except ValueError as error:
+        raise TaskError(f"a number that Python refuses to read: {error}", "write it as a string") from None
+    if is_deeper(value, MAX_DEPTH):
+        raise TaskError(_DEEP, "flatten it")
+    return value
+
+
+def is_deeper(value: object, depth: int) -> bool:
+    """Return whether lists and mappings stand in each other on more levels than ``depth``; aliases count once."""
+    level = [value]
+    for _ in range(depth + 1):
+        inner = [held.values() if isinstance(held, Mapping) else held for held in level if isinstance(held, _HOLDERS)]
+        if not inner:
+            return False
+        level = list({id(item): item for items in inner for item in items}.values())
+    return True
+
+
+def require_form(value: object, form: Form, hint: str, path: str | None = None) -> None:
+    """Refuse a value that does not fit a form. ``path`` is the file that holds it.
+
+    Raises:
+        TaskError: where in the value, what stands there, and what may.
+    """
+    if (found := _misfit(value, form)) is not None:
+        place = found.place.lstrip(".") or "the file"
+        raise TaskError(f"{short_name(place)} is {_said(found.value)}, not {_words(found.form)}", hint, Where(path))
+
+
+def fits(value: object, form: Form) -> bool:
+    """Return whether a value fits a form."""
+    return _misfit(value, form) is None
+
+
+class _Misfit(NamedTuple):
+    """A value that does not fit its form, and where it stands in the whole."""
+
+    place: str
+    value: object
+    form: Form
+
+    def below(self, place: str) -> _Misfit:
+        return self._replace(place=place + self.place)
+
+
+def _misfit(value: object, form: Form) -> _Misfit | None:
+    """Return the first value that does not fit."""
+    if isinstance(form, Kind):
+        return None if form.holds(value) else _Misfit("", value, form)
+    if isinstance(form, tuple):
+        inner = _Misfit("", value, form)
+        for each in form:
+            if (found := _misfit(value, each)) is None:
+                return None
+            inner = found if found.place else inner
+        return inner
+    if isinstance(form, list) and isinstance(value, (list, tuple)) and (len(form) == 1 or len(form) == len(value)):
+        for at, item in enumerate(value):
+            if (found := _misfit(item, form[at % len(form)])) is not None:
+                return found.below(f"[{at}]")
+        return None
+    if isinstance(form, dict) and isinstance(value, dict):
+        return _misfit_below(value, form)
+    return None if value is None and form is None else _Misfit("", value, form)
+
+
+def _misfit_below(value: dict[str, object], form: dict[str | EllipsisType, Form]) -> _Misfit | None:
+    for key, own in form.items():
+        if isinstance(key, str) and (found := _misfit(value.get(key), own)) is not None:
+            return found.below(f".{key}")
+    if ... in form:
+        for name, item in value.items():
+            if name not in form and (found := _misfit(item, form[...])) is not None:
+                return found.below(f".{name}")
+    return None
+
+
+def _said(value: object) -> str:
+    """Return a value in short."""
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    if isinstance(value, Mapping):
+        return "an object"
+    return shown(value) if isinstance(value, str) else shown(json.dumps(value, default=str))[1:-1]
+
+
+def _words(form: Form) -> str:
+    """Return what a value may be."""
+    if isinstance(form, Kind):
+        return form.words
+    if isinstance(form, tuple):
+        return " or ".join(map(_words, form))
+    if isinstance(form, list):
+        return "a list" if len(form) == 1 else f"a list of {len(form)} values"
+    return "null" if form is None else "an object"
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; a repeated key is an error."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        name = next(name for at, (name, _) in enumerate(pairs) if any(name == other for other, _ in pairs[:at]))
+        raise TaskError(f"the key {shown(name)} is given twice in one object", "keep one of the two")
+    return made
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once)
+
+
+def _can_be_opened(name: str) -> bool:
+    """Return whether the system takes a name. Bytes that are no UTF-8 are lone surrogates in it."""
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
