@@ -12,7 +12,7 @@ import pytest
 LONG = {
     "calls": 195,
     "functions": 172,
-    "modules": 32,
+    "modules": 33,
     "depth": 18,
     "stays": 33,
     "returns": 23,
