@@ -58,8 +58,8 @@ class Form(NamedTuple):
     most: int | None
 
     def takes(self, rows: Sequence[Sample]) -> bool:
-        """Return whether the lines of rows are the form's: where their ids stand in its column."""
-        if self.line is None or self.most is not None:
+        """Return whether the lines of rows are the form's: where their ids stand in its column, and are exact."""
+        if self.line is None or self.most is not None or not all(type(row[1]) in _EXACT for row in rows):
             return False
         named = self.named
         return named is None or all(row[0].get(named) is row[1] for row in rows)
@@ -319,10 +319,13 @@ class _Tracer:
 
 
 def _facts(part: MediaPart | MediaRef) -> Hashable:
-    """Return what a writer may decide by: the media type of a medium that was read, None for one that goes by name."""
-    if type(part) is MediaPart:
-        return part.media_type if not part.frames else (part.media_type, len(part.frames))
-    return isinstance(part, MediaRef) and part.name is not None
+    """Return what a writer may decide by: the media type of a medium that was read, else whether it has a name.
+
+    Of one with a name, also whether it is the source as it was written: a path has another one in media mode file.
+    """
+    if isinstance(part, MediaRef):
+        return part.name is not None, part.name is part.source
+    return part.media_type if not part.frames else (part.media_type, len(part.frames))
 
 
 class RequestForm:
@@ -351,8 +354,9 @@ class RequestForm:
     def wire(self, columns: Mapping[str, object], seen: Seen) -> WireRequest:
         """Return the request of a row; fails with one of ``_FAULTS`` if the row has to be walked."""
         filled = {key: EncodedJSON(*value.filled(columns, seen)) for key, value in self._values.items()}
-        for value in filled.values() if self._most is not None else ():
-            check_size(value.text, value.payloads, self._most or 0)
+        if self._most is not None:
+            every = filled.values()
+            check_size(b"".join([v.text for v in every]), [p for v in every for p in v.payloads], self._most)
         made: Any = filled if self._is_keyed else filled["messages"]
         return _new(WireRequest, (made, self.turn, self.label, self.dropped))
 

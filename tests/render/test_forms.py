@@ -17,6 +17,7 @@ from mmprompt.media.sources import RootedPath
 from mmprompt.messages import MediaPart
 from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder
 from mmprompt.render.media import media_of
+from mmprompt.targets import limits
 from mmprompt.tasks.load import dataset_task
 
 ROOT = Path(__file__).parents[2]
@@ -334,7 +335,7 @@ def test_few_shot_examples_with_pictures_have_a_form() -> None:
     assert [one is other for one, other in zip(eighth, ninth, strict=True)] == [True] * 4 + [False]  # not made again
 
 
-def test_a_planned_request_is_plain_data_for_a_client() -> None:
+def test_a_request_of_a_form_is_plain_data_for_a_client() -> None:
     rows = [{"id": f"q-{n}", "content": CONTENT % n, "answer": str(n)} for n in range(9)]
     requests = list(rows_task(rows, model={"model": "m", "generation": {"temperature": 0}}).requests())
     assert requests[8]["messages"] == [
@@ -453,3 +454,17 @@ def test_a_tree_keeps_a_bounded_number_of_forms(monkeypatch: pytest.MonkeyPatch)
         row = Sample({"question": "Which?", f"column {number}": "x"}, number, None, None, number, scanned=True)
         assert isinstance(builder.prepare(row), PreparedRow)
         assert len(builder.forms) <= 10
+
+
+@pytest.mark.parametrize("target", ["vllm", "openai", "anthropic", "gemini"])
+def test_the_texts_of_a_request_are_counted_together(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system text stands beside the messages for some targets, and counts with them."""
+    monkeypatch.setitem(limits._REGISTERED, "small", limits.limits(target)._replace(name="small", request_bytes=1000))
+    form = {"begin": [{"role": "SYSTEM", "prompt": "{hint}"}], "round": [{"role": "HUMAN", "prompt": "{question}"}]}
+    rows = [{"id": n, "hint": "h" * n, "question": "é" * (n // 2)} for n in (10, 300, 400, 480, 499, 500, 501, 600, 1100)]
+    task = rows_task(rows, infer_cfg=template("PromptTemplate", form))
+    assert_same_both_ways(task, "small")
+    assert len(lines_of(task, "small", formed=True)[1]) == 3
+    made = [RequestBuilder(task, "small", formed=formed) for formed in (True, False)]
+    kinds = [[type(builder.prepare(row)) for row in task.samples()] for builder in made]
+    assert kinds[0] == kinds[1]

@@ -151,3 +151,35 @@ def test_a_file_that_changes_its_type_during_a_run_is_sent_as_what_it_is(folder:
     address = json.loads(lines[11][0])["messages"][0]["content"][0]["image_url"]["url"]
     head, _, payload = address.partition(",")
     assert (head, decode(payload)[0]) == ("data:image/webp;base64", (MEDIA / "cat.webp").read_bytes())
+
+
+GIF = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+NAMES = (
+    "media/good.jpg", "media/cat.webp", "media/wrong.png", "media/none.jpg", "file://media/good.jpg", "https://a.example/a.jpg",
+    "https://a.example/b.png?c", "HTTPS://A.example/d", "https://\u00fc.example/e.jpg", "http://a.example/f.gif", "s3://g/h.jpg",
+    "gs://g/h.jpg", f"data:image/gif;base64,{GIF}", f"data:image/png;base64,{GIF}", GIF, " media/good.jpg", "x", "",
+)  # fmt: skip
+
+
+BOTH = [(target, "file") for target in ("vllm", "anthropic", "gemini", "hf")] + [("vllm", "inline"), ("vllm", "keep")]
+LATER = [(t, m) for t in ("vllm", "openai", "anthropic", "gemini", "hf") for m in ("inline", "file", "url", "keep")]
+
+
+@pytest.mark.parametrize(
+    ("target", "mode"), [*BOTH, *[pytest.param(*one, marks=pytest.mark.slow) for one in LATER if one not in BOTH]]
+)
+def test_after_a_row_with_a_medium_of_any_source_a_row_has_its_own(folder: Path, target: str, mode: str) -> None:
+    """The form that the first row gives is right for each second row."""
+    task = written(folder, [{"id": name, "question": "What?", "image": name} for name in NAMES], media={"mode": mode})
+    rows = [row for row in task.samples() if isinstance(row, Sample)]
+    alone = [rendered(Renderer(task, target=target, formed=False), row) for row in rows]
+    assert len(rows) == len(NAMES)
+    for first in rows:
+        renderer = Renderer(task, target=target)
+        renderer.render(first)
+        assert [rendered(renderer, row) for row in rows] == alone, first.id
+
+
+def rendered(renderer: Renderer, row: Sample) -> object:
+    made = renderer.render(row)
+    return str(made.error) if isinstance(made, FailedRow) else (b"".join(made.chunks), list(made.notes))

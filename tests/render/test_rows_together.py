@@ -213,3 +213,13 @@ def render_all(file: Path) -> bytes:
     with ChunkWriter(sink) as writer:
         render(renderer, task.samples(), writer)
     return sink.getvalue()
+
+
+@pytest.mark.parametrize("ids", [[1e-7, 2.5, 1e16, -0.0], [True, False], [[1e16], ["x"]], [float("nan"), 1.5]])
+@pytest.mark.parametrize("column", ["id", "key"])
+def test_ids_of_any_kind_are_written_as_in_single_rows(column: str, ids: list[object], tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    rows = [{column: ids[number % len(ids)], "question": f"What is {number}?"} for number in range(120)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = dataset_task(file, map_columns={} if column == "id" else {column: "id"})
+    assert lines_of(task, "vllm", formed=True) == lines_of(task, "vllm", formed=False)

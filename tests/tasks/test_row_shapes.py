@@ -38,7 +38,7 @@ texts = st.one_of(usual, usual, odd)
 
 @st.composite
 def datasets(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Draw rows of one or two sets of columns. From the sixth row of a set on, lines of texts alone go by a plan."""
+    """Draw rows of one or two sets of columns. From the second row of a set on, most have a form."""
     rows = []
     for _ in range(draw(st.integers(1, 2))):
         names = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=6))
@@ -103,7 +103,7 @@ def test_rows_whose_values_have_other_types_are_not_alike() -> None:
 
 @pytest.mark.parametrize("column", ["note", "hint", "question", "answer"])
 @pytest.mark.parametrize("tagged", [False, True])
-def test_an_odd_value_in_a_line_that_goes_by_a_plan_is_noted(tagged: bool, column: str, tmp_path: Path) -> None:
+def test_an_odd_value_among_rows_with_a_form_is_noted(tagged: bool, column: str, tmp_path: Path) -> None:
     content = {"content": CONTENT} if tagged else {"image": URL}
     as_usual = {"question": "What?", "hint": "look", "answer": "a", "note": "x", **content}
     rows = [{"id": f"q-{number}", **as_usual} for number in range(20)]
