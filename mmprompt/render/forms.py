@@ -29,6 +29,7 @@ from mmprompt.tasks.forms import (
     Seen,
     getter,
     has_forms,
+    holds_stand_in,
     key_of,
     stand_ins,
     text_getter,
@@ -268,6 +269,8 @@ class _Tracer:
 
     def _read(self, ref: MediaRef) -> MediaPart | MediaRef:
         """Return a medium as the writer gets it: what it may decide by, and stand-ins for everything else."""
+        if holds_stand_in(ref[2:5]):  # no row fills these
+            raise TypeError
         self.media += 1
         builder, source = self._builder, ref.source
         if type(source) is Pieces:

@@ -366,7 +366,7 @@ def _filling(messages: Messages) -> Callable[[Mapping[str, object], Seen], Messa
 
 def _changing(message: Message) -> list[tuple[int, Getter]]:
     """Return the numbers of the parts of a message in which values stand, each with what makes it."""
-    if any(_stands(value) for value in (message.role, *message[2:])):
+    if any(holds_stand_in(value) for value in (message.role, *message[2:])):
         raise TypeError
     found: list[tuple[int, Getter]] = []
     for at, part in enumerate(message.parts):
@@ -375,17 +375,17 @@ def _changing(message: Message) -> list[tuple[int, Getter]]:
         elif type(part) is MediaRef and type(part.source) in (Value, Pieces):
             found.append((at, _media_ref(part)))
         kept: Sequence[object] = (part[0], *part[2:]) if type(part) is MediaRef else part[1:]
-        if any(map(_stands, kept)):  # no row fills these
+        if any(map(holds_stand_in, kept)):  # no row fills these
             raise TypeError
     return found
 
 
-def _stands(value: object) -> bool:
+def holds_stand_in(value: object) -> bool:
     """Return whether a value, or one in it, stands for one of a row."""
     if type(value) in (tuple, list):
-        return any(map(_stands, value))  # type: ignore[call-overload]  # a list
+        return any(map(holds_stand_in, value))  # type: ignore[call-overload]  # a list
     if type(value) is dict:
-        return any(map(_stands, value.values()))
+        return any(map(holds_stand_in, value.values()))
     return stands_in(value) or type(value) is Pieces
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -71,6 +72,20 @@ def written(folder: Path, rows: list[dict[str, Any]], **config: Any) -> Any:
     file = folder / "rows.jsonl"
     file.write_text("".join([json.dumps(row) + "\n" for row in rows]))
     return load_task({"dataset": str(file), **config})
+
+
+@pytest.mark.parametrize("key", ["detail", "uuid"])
+def test_options_from_a_column_are_those_of_the_row_in_the_media_of_a_request(key: str, folder: Path) -> None:
+    option = {"detail": {"url": "{image}", "detail": "{hint}"}, "uuid": {"url": "{image}"}}[key]
+    beside = {"uuid": "{hint}"} if key == "uuid" else {}
+    part = {"image": {"type": "image_url", "image_url": option, **beside}}
+    infer = template("MMPromptTemplate", {"round": [{"role": "HUMAN", "prompt_mm": part}]})
+    names = ("media/good.jpg", "media/other.jpg", "https://a.example/a.jpg", "https://a.example/b.jpg")
+    rows = [{"id": n, "image": name, "hint": ("low", "high")[n % 2]} for n, name in enumerate(names)]
+    task = written(folder, rows, infer_cfg=infer)
+    assert lines_of(task, "vllm", formed=True) == lines_of(task, "vllm", formed=False)
+    parts = [request["messages"][0]["content"][0] for request in pickle.loads(pickle.dumps(list(task.requests())))]
+    assert [{**part, **part["image_url"]}[key] for part in parts] == ["low", "high", "low", "high"]
 
 
 @pytest.mark.parametrize("mode", ["inline", "file", "keep"])
