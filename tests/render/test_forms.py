@@ -461,7 +461,9 @@ def test_the_texts_of_a_request_are_counted_together(target: str, monkeypatch: p
     """A system text stands beside the messages for some targets, and counts with them."""
     monkeypatch.setitem(limits._REGISTERED, "small", limits.limits(target)._replace(name="small", request_bytes=1000))
     form = {"begin": [{"role": "SYSTEM", "prompt": "{hint}"}], "round": [{"role": "HUMAN", "prompt": "{question}"}]}
-    rows = [{"id": n, "hint": "h" * n, "question": "é" * (n // 2)} for n in (10, 300, 400, 480, 499, 500, 501, 600, 1100)]
+    rows = [
+        {"id": n, "hint": "h" * n, "question": "é" * (n // 2)} for n in (10, 300, 400, 480, 499, 500, 501, 600, 1100)
+    ]
     task = rows_task(rows, infer_cfg=template("PromptTemplate", form))
     assert_same_both_ways(task, "small")
     assert len(lines_of(task, "small", formed=True)[1]) == 3

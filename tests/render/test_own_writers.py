@@ -125,7 +125,9 @@ def test_a_name_for_display_that_gemini_gets_is_that_of_each_row(monkeypatch: py
 def test_a_fact_that_is_put_into_a_request_as_it_is_leaves_rows_their_form(monkeypatch: pytest.MonkeyPatch) -> None:
     embedded = GeminiWriter._embedded
     monkeypatch.setattr(
-        GeminiWriter, "_embedded", lambda self, part: {**embedded(self, part), "from": part.origin, "was": part.findings}
+        GeminiWriter,
+        "_embedded",
+        lambda self, part: {**embedded(self, part), "from": part.origin, "was": part.findings},
     )
     rows = [{"id": n, "question": f"{n}?", "image": "coffee.jpg"} for n in range(5)]
     assert by_form(task_of(TOUR, rows), "gemini") == 5
