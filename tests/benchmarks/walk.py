@@ -2,12 +2,12 @@
 
     python tests/benchmarks/walk.py           # the figures
     python tests/benchmarks/walk.py --tree    # with every function, indented; ^ marks a callback
-    python tests/benchmarks/walk.py --long    # the long way
+    python tests/benchmarks/walk.py --long    # as a row without a form
 
-The row is ``tour-02`` (two pictures and a question) of ``fixtures/tour/task.yaml``. It goes by the plan of its shape, as
-all rows do but the first few of a shape, which go the long way. It is the last in a copy of the dataset, so that the
-other rows warm up what is made once; eight rows of its shape stand before it. The walk begins when the dataset gives the sample and ends when its
-line is written.
+The row is ``tour-02`` (two pictures and a question) of ``fixtures/tour/task.yaml``. It has a form, as all rows do but
+the first that gives its answers, and rows that are walked. It is the last in a copy of the dataset, so that the other
+rows warm up what is made once; eight rows like it stand before it. The walk begins when the dataset gives the sample
+and ends when its line is written.
 
 calls      times that a function of ours is entered, as the interpreter counts: a generator each time that it goes on,
            a comprehension as a function (Python 3.12 and later enter most comprehensions no more, so they count fewer).

@@ -176,7 +176,11 @@ def test_rows_of_many_shapes_are_the_same_both_ways(
 ) -> None:
     file = tmp_path_factory.mktemp("rows") / "rows.jsonl"
     file.write_text("".join([json.dumps(row) + "\n" for row in [FIRST, *rows]]))
-    config: Row = {"media": {"mode": mode}, "reader_cfg": {"missing": missing}}
+    config: Row = {
+        "model": {"generation": {"max_tokens": 9}},
+        "media": {"mode": mode},
+        "reader_cfg": {"missing": missing},
+    }
     if INFER[name]:
         config["infer_cfg"] = INFER[name]
     else:
