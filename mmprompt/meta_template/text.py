@@ -58,7 +58,7 @@ class RoleWriter:
         Raises:
             PromptError: the text holds a placeholder that does not stand for one of the media.
         """
-        for placeholder in set(self._placeholders.values()):
+        for placeholder in dict.fromkeys(self._placeholders.values()):
             media = sum(self._placeholders.get(ref.modality) == placeholder for ref in self.media)
             if text.count(placeholder) != media:
                 raise PromptError(

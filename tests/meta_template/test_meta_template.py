@@ -310,6 +310,12 @@ def test_text_that_contains_the_placeholder_is_refused():
         MetaTemplate(PLAIN).to_string([h("an <image> here")], media_placeholder={"image": "<image>"})
 
 
+def test_of_several_placeholders_in_a_text_the_first_that_is_given_is_named_in_every_process():
+    placeholders = {f"kind {number}": f"<{number}>" for number in range(20)}
+    with pytest.raises(PromptError, match="contains '<0>', which is a media placeholder"):
+        MetaTemplate(PLAIN).to_string([h("".join(reversed(placeholders.values())))], media_placeholder=placeholders)
+
+
 def test_strings_are_prompts_and_plain_lists_of_prompts_are_batches():
     meta = MetaTemplate(PLAIN)
     assert meta.to_string("as is") == "as is"
