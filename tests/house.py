@@ -7,7 +7,8 @@
 A signature is that of a function or method, nested ones included. It counts as "Any" if an annotation of a parameter
 or of the result holds ``Any``, or a container without parameters such as ``dict``, at any depth and through the type
 aliases of our modules; "written" is the part of these where no alias hides it. One that holds ``object`` is counted
-apart. A room is a folder or module at the top.
+apart. A room is a folder or module at the top. A line of code is neither blank, nor a comment alone, nor part of a
+docstring or of an import.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import ast
 from collections.abc import Iterator
 from functools import cache, cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 ORDER = [
     "_version", "_log", "errors", "messages", "segments", "media", "targets", "datasets", "templates", "meta_template", "icl", "prompters",
@@ -67,6 +68,15 @@ class Module:
         self.is_package = is_package
         self.lines = path.read_bytes().count(b"\n")
         self.tree = syntax_tree(path)
+
+    @cached_property
+    def lines_of_code(self) -> int:
+        """How many lines are neither blank, nor a comment, nor of a docstring or an import."""
+        said = {number for node in ast.walk(self.tree) if _is_said(node) for number in _lines_of(node)}
+        lines = enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1)
+        return sum(
+            number not in said and bool(line.strip()) and not line.lstrip().startswith("#") for number, line in lines
+        )
 
     @property
     def room(self) -> str:
@@ -204,6 +214,16 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDe
         yield from _functions(child, f"{name}." if named else prefix)
 
 
+def _is_said(node: ast.AST) -> TypeGuard[ast.stmt]:
+    """Return whether a statement is an import, or a text that stands alone, as docstrings do."""
+    alone = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return alone or isinstance(node, (ast.Import, ast.ImportFrom))
+
+
+def _lines_of(node: ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
 def _top_level(tree: ast.Module, *, type_checking: bool) -> Iterator[ast.AST]:
     """Give the statements that run when a module loads, with ``type_checking`` also those for type checkers."""
     waiting: list[ast.AST] = list(tree.body)
@@ -261,7 +281,10 @@ def report(package: Package, listed: str | None) -> None:
             print(Share.of(signatures).row(room))
     print(Share.of(package.signatures).row("all"))
     longest = max(package.signatures, key=lambda s: s.lines)
-    print(f"\nlines {sum(m.lines for m in package.modules.values())} in {len(package.modules)} modules")
+    lines, code = (
+        sum(counts) for counts in zip(*((m.lines, m.lines_of_code) for m in package.modules.values()), strict=True)
+    )
+    print(f"\nlines {lines} in {len(package.modules)} modules, of code {code}")
     long = [f"{m.name} {m.lines}" for m in package.modules.values() if m.lines > 300]
     print(f"modules over 300 lines: {', '.join(long) or 'none'}")
     ninety = nine_tenths([s.lines for s in package.signatures])

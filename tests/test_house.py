@@ -94,6 +94,33 @@ def test_aliases_are_resolved_within_and_across_modules(tmp_path: Path) -> None:
     }
 
 
+def test_lines_of_code_are_neither_blank_comments_docstrings_nor_imports(tmp_path: Path) -> None:
+    text = '''
+    """A module,
+
+    in several lines."""
+    import os
+    from typing import (
+        Any,
+        NamedTuple,
+    )
+
+    LIMIT = 7  # beside code
+    """What it limits"""
+
+    # a comment alone
+    def f() -> str:
+        "One line."
+        import sys
+
+        return """a text
+        of three lines
+
+        that is no docstring"""
+    '''
+    assert [m.lines_of_code for m in write(tmp_path, {"errors.py": text}).modules.values()] == [5]
+
+
 def test_cycles_count_when_modules_load_and_the_order_always(tmp_path: Path) -> None:
     files = {
         "__init__.py": "",
