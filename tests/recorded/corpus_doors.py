@@ -35,7 +35,6 @@ from mmprompt import (
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from command_line import run_here
 
-FEW = register_target("few", like="vllm", max_count={"image": 2}, schemes=["https"]).name
 OUT, FAULTS = "out.jsonl", "faults.jsonl"
 _PUBLIC = (Message, TextPart, MediaRef, MediaPart)
 
@@ -46,6 +45,7 @@ Record = dict[str, Any]
 def record(case: Made, door: str) -> Record:
     """Return what comes out of a case by a door, in the current folder, which holds the files of the case."""
     name, *words = door.split()
+    register_target("few", like="vllm", max_count={"image": 2}, schemes=["https"])  # a test forgets it
     found: Record = {"lines": [], "errors": [], "notes": [], "end": None}
     for path in (OUT, FAULTS):
         Path(path).unlink(missing_ok=True)
@@ -66,9 +66,9 @@ def record(case: Made, door: str) -> Record:
 def _settled(found: Record) -> Record:
     """Return a record without what differs from run to run: the current folder, and addresses of objects.
 
-    If a text holds several placeholders, the package once named any of them.
+    If a text holds several placeholders, the package once named any of them. Python 3.10 words one error in its own way.
     """
-    text = json.dumps(found).replace(json.dumps(os.getcwd())[1:-1], "/here")
+    text = json.dumps(found).replace(json.dumps(os.getcwd())[1:-1], "/here").replace("(4300 digits)", "(4300)")
     text = re.sub(r"0x[0-9a-f]{6,}", "ADDRESS", text)
     text = re.sub(
         r"the text contains '[^']*', which is a media placeholder", "the text contains a media placeholder", text

@@ -92,6 +92,19 @@ def data_uri(data: bytes, kind: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
+def repaired(draw: Random) -> str:
+    """Return base64 that is mended as it is read, in a data URI that names another type: there are two notes on it."""
+    text = base64.b64encode(jpeg(draw.randrange(PICTURES))).decode()
+    ways = (
+        text.rstrip("="),
+        text.replace("+", "-").replace("/", "_"),
+        text[:40] + "\n" + text[40:],
+        text + "\n",
+        " " + text,
+    )
+    return draw.choice(("data:image/png;base64,", "data:image/jpeg;base64,", "")) + draw.choice(ways)
+
+
 URLS = (
     "https://example.com/p{n}.png", "https://example.com/photos/{n}/cat.jpg?size=large&id={n}", "http://example.com/{n}.png",
     "https://EXAMPLE.com:8443/a%20b/{n}.webp#top", "https://example.com/图/{n}.png", "https://example.com/a'b,{n}.png",
@@ -113,7 +126,7 @@ ODD_SOURCES: tuple[Any, ...] = (
 def source(draw: Random, modality: str = "image", odd: float = 0.0) -> Any:
     """Return what a row may say to name a medium; odd with this chance, else one that can be sent."""
     if draw.random() < odd:
-        return draw.choice(ODD_SOURCES)
+        return repaired(draw) if draw.random() < 0.15 else draw.choice(ODD_SOURCES)
     n = draw.randrange(PICTURES)
     if modality == "audio":
         sound = f"media/s{n % 8}.wav"

@@ -6,12 +6,14 @@ from functools import partial
 from random import Random
 from typing import Any
 
+import corpus_chats
+import corpus_rows
 from corpus_chats import media_part
 from corpus_chats import turns as chat_turns
 from corpus_media import photographs, source
 from corpus_rows import ROWS, flat, numbered, tagged, with_choices
 from corpus_tasks import BOT, IMAGE, META, SYSTEM, TEXT, looked_at, loose, question, task
-from corpus_values import Made, Row, drawn, json_lines, odd_value, phrase, text
+from corpus_values import Made, Row, drawn, json_lines, json_text, odd_value, phrase, text
 
 MEDIA = {"round": [{"role": "HUMAN", "prompt_mm": {"image": IMAGE, "text": TEXT}}, BOT]}
 
@@ -296,9 +298,33 @@ def published(draw: Random, n: int) -> Made:
     return Made({"rows.jsonl": json_lines(rows, draw)}, "rows.jsonl")
 
 
+def other_files(draw: Random, n: int) -> Made:
+    """Templates over tables, arrays and published layouts."""
+    files = (
+        corpus_rows.tables, corpus_rows.mm_custom, corpus_rows.mmbench, corpus_rows.json_files, corpus_rows.parquet_rows, corpus_rows.tables,
+        corpus_chats.llava, corpus_chats.sharegpt,
+    )  # fmt: skip
+    made = files[n](draw, n)
+    words = ("{question}", "Q: {question}")[n % 2]
+    template: Any = {
+        "type": "MMPromptTemplate",
+        "template": {"round": [{"role": "HUMAN", "prompt_mm": {"image": IMAGE, "text": words}}, BOT]},
+    }
+    if n == 5:
+        template = {"template": {"begin": [SYSTEM], "round": [{"role": "HUMAN", "prompt": "{question}"}, BOT]}}
+    config = {
+        "dataset": {"path": made.source},
+        "infer_cfg": {"prompt_template": template},
+        "model": {"model": "some-model"},
+    }
+    return made._replace(
+        files={**made.files, "task.json": json_text(config).encode()}, source="task.json", words=("task.json",)
+    )
+
+
 KINDS = {
     function.__name__: function
     for function in (
-        reader_settings, slots, media_modes, media_limits, changed_media, other_names, meta_templates, upstream, harness, published,
+        reader_settings, slots, media_modes, media_limits, changed_media, other_names, meta_templates, upstream, harness, published, other_files,
     )
 }  # fmt: skip

@@ -60,6 +60,12 @@ def question(draw: Random) -> Row:
     return {"question": text(draw, 0.2), "hint": text(draw, 0.1), "answer": text(draw, 0.1)}
 
 
+def dotted(draw: Random) -> Row:
+    """Return such a row with columns whose names look like paths, numbers and conversions."""
+    names = ("a.b", "0", "question!s", "messages[0].content", "", 'q"uote', "row", "é", "{x}")
+    return {**question(draw), **{name: text(draw) for name in draw.sample(names, draw.randint(1, 9))}}
+
+
 def loose(draw: Random) -> Row:
     """Return such a row that lacks a column, or holds a value of another type."""
     row = question(draw)
@@ -81,6 +87,7 @@ def text_templates(draw: Random, n: int) -> Made:
     """A text with slots."""
     makers = [question, question, *([loose] if n % 2 else []), *([loose] if n % 4 == 3 else [])]
     makers = [partial(with_choices, form=form) for form in ("columns", "list", "lettered")] if n == 7 else makers
+    makers += [dotted] if n == 3 else []
     template: Any = TEXTS[n % len(TEXTS)]
     infer = {
         "prompt_template": template if n % 3 and "{" in template else {"type": "PromptTemplate", "template": template}
@@ -304,14 +311,11 @@ def media_tags(draw: Random, n: int) -> Made:
     """Parts filled from tagged texts, in the order of the sample or of the template."""
     options: Row = ({}, {"order": "template"}, {"repeat_text": False}, {"column": "content"})[n % 4]
     patterns = ("it", "tit", "iit", "t", "i", "titi", "tt")[: 3 + n % 5]
+    two = {"reader_cfg": {"tagged_columns": ["content", "hint"]}} if n in (6, 7) else {}
 
     def row(draw: Random, pattern: str) -> Row:
-        return {
-            "content": tagged(draw, pattern, 0.03),
-            "question": phrase(draw),
-            "answer": text(draw),
-            "hint": phrase(draw),
-        }
+        made = {"content": tagged(draw, pattern, 0.03), "question": phrase(draw), "answer": text(draw)}
+        return {**made, "hint": tagged(draw, draw.choice(("t", "it")), 0) if two else phrase(draw)}
 
     skeleton = {
         "text": {
@@ -328,6 +332,7 @@ def media_tags(draw: Random, n: int) -> Made:
         drawn(draw, [partial(row, pattern=p) for p in patterns], ROWS),
         infer,
         model={"meta_template": META[n % 3]},
+        **two,
     )
 
 
