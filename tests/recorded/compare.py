@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from os.path import commonpath
 
 from reference import DIFFERENCES, PARTS, hashes, records, stated
 
@@ -63,26 +62,27 @@ def excerpts(before: Any, after: Any, *, full: bool = False) -> tuple[str, str]:
         "nothing" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for value in (before, after)
     ]
-    shared = len(commonpath(texts))
-    start = 0 if full else max(shared - _AROUND, 0)
+    first = next((at for at, (x, y) in enumerate(zip(*texts, strict=False)) if x != y), min(map(len, texts)))
+    start = 0 if full else max(first - _AROUND, 0)
     cut = [text[start:] if full else text[start : start + _SHOWN] for text in texts]
     shown = ["".join(c if c.isprintable() else repr(c)[1:-1] for c in text) for text in cut]
     return ("…" if start else "") + shown[0], ("…" if start else "") + shown[1]
 
 
 def state(reason: str, found: Sequence[Change], after: Path) -> None:
-    """Add the differences to those that are stated, with their new hashes."""
+    """Add the differences to those that are stated for this reason, with their new hashes."""
     parts: dict[tuple[str, str], set[str]] = {}
     for case, door, part, *_ in found:
         parts.setdefault((case, door), set()).add(part)
-    new: dict[str, dict[str, dict[str, str]]] = {}
+    kept = json.loads(DIFFERENCES.read_text(encoding="utf-8"))
+    entry = next((entry for entry in kept if entry["reason"] == reason), None)
+    if entry is None:
+        kept.append(entry := {"reason": reason, "hashes": {}})
     for record in records(after):
-        key = record["case"], record["door"]
-        if key in parts:
-            new.setdefault(key[0], {})[key[1]] = {
-                part: value for part, value in hashes(record).items() if part in parts[key]
-            }
-    kept = [*json.loads(DIFFERENCES.read_text(encoding="utf-8")), {"reason": reason, "hashes": new}]
+        case, door = record["case"], record["door"]
+        new = {part: value for part, value in hashes(record).items() if part in parts.get((case, door), ())}
+        if new:
+            entry["hashes"].setdefault(case, {}).setdefault(door, {}).update(new)
     DIFFERENCES.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
