@@ -320,7 +320,7 @@ class Hole(Value):
 class Pieces:
     """A text in which values of a row stand: texts, and ``Value``s for them. See there."""
 
-    __slots__ = ("pieces",)
+    __slots__ = ("pieces", "section")
 
     pieces: tuple[str | Value, ...]
 
@@ -340,6 +340,8 @@ class Pieces:
         return "".join([str(piece.itself()) if stands_in(piece) else str(piece) for piece in self.pieces])
 
     def __getattr__(self, name: str) -> Any:
+        if name == "section":  # that of a prompt, where it is a loose text of one
+            raise AttributeError(name)
         return getattr(self.itself(), name)
 
     def __bool__(self) -> bool:

@@ -40,6 +40,8 @@ class Baseline:
             self._known = {_digest([one.get(key) for key in _KEYS]) for one in found["findings"]}
         except FileNotFoundError:
             raise TaskError(f"no such baseline: {shown(path)}", "write it with --write-baseline") from None
+        except TaskError as error:
+            raise TaskError(f"{shown(path)} is not a baseline: {error.what}", error.hint, error.where) from error
 
     @property
     def digest(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict, Union
 
 from mmprompt.errors import PromptError, nearest, shown
+from mmprompt.messages import text_of
 from mmprompt.templates.prompt_list import BY_HAND, PromptItem, RoleDict, Section
 
 _OVERRIDES = frozenset({"begin", "end", "generate", "api_role"})
@@ -194,7 +195,7 @@ def _add_round(items: Sequence[PromptItem], meta: Round, stop: bool, steps: list
             position, called = None, None
         spec = specs[number]
         if spec is None or isinstance(item, str):
-            steps.append(Step(None, text=str(item)))
+            steps.append(Step(None, text=text_of(item)))
             continue
         own = spec.with_values_of(item)
         if index is None:

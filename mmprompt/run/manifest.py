@@ -14,7 +14,7 @@ from mmprompt.datasets.side_files import side_bytes, side_output
 from mmprompt.datasets.store_url import StoreURL
 from mmprompt.errors import TaskError, shown
 from mmprompt.render.settings import request_settings
-from mmprompt.targets.json_files import ANY, COUNT, FILE, FLAG, TEXT, Form, Kind, checked_json
+from mmprompt.targets.json_files import ANY, COUNT, FILE, TEXT, Form, Kind, checked_json
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.targets.wire_json import with_text
 from mmprompt.tasks.task import Task
@@ -28,18 +28,15 @@ _FIXED = ("model", "target", "options", "inferencer", "scorer", "index_base")
 _ROWS = ("key", "split", "drop_last_assistant")
 """The options of datasets, beside ``map_columns``, with which a run may not change."""
 
-_READ: Form = {
-    **dict.fromkeys(("format", "key", "split", "encoding"), (TEXT, None)),
-    **dict.fromkeys(("path", "join"), ([FILE], None)),
-    "map_columns": ({...: TEXT}, None),
-    "drop_last_assistant": (FLAG, None),
-}
 _FORM: Form = {
     "version": Kind(
         f"{VERSION}, which this version of mmprompt reads", lambda value: type(value) is int and value == VERSION
     ),
     "task": (FILE, None),
-    "dataset": ({"path": (FILE, None), "size": (COUNT, None), "sha256": (TEXT, None), "read": (_READ, None)}, None),
+    "dataset": (
+        {"path": (FILE, None), "size": (COUNT, None), "sha256": (TEXT, None), "read": ({...: ANY}, None)},
+        None,
+    ),
     **dict.fromkeys(("model", "target", "inferencer", "scorer", "base_url"), (TEXT, None)),
     **dict.fromkeys(("index_base", "limit", "repeats"), (COUNT, None)),
     "options": ({...: ANY}, None),

@@ -10,8 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypedDict, TypeGuard, Union, cast
 
 from mmprompt.errors import TemplateError, nearest, shown
+from mmprompt.messages import text_of
 from mmprompt.templates.jinja_text import is_jinja
-from mmprompt.templates.prompt_list import PromptItem, PromptList, RoleDict, RoleItem, Section, TextItem, copied
+from mmprompt.templates.prompt_list import (
+    PromptItem,
+    PromptList,
+    RoleDict,
+    RoleItem,
+    Section,
+    TextItem,
+    copied,
+    text_item,
+)
 from mmprompt.templates.role_text import Examples, RoleContent, TextContent, Tokens
 from mmprompt.templates.sample_view import SampleView
 
@@ -243,7 +253,7 @@ def render_example(dialogue: Dialogue, view: SampleView) -> PromptList:
 def render_line(line: Line, view: SampleView, examples: Examples, section: Section) -> RoleItem | TextItem:
     """Return the item of one line, with the examples inside what it says."""
     if type(line) is LooseLine:
-        return TextItem(str(line.content.render(view, examples)), section)
+        return text_item(text_of(line.content.render(view, examples)), section)
     keys, content, nested = cast("RoleLine", line)
     item = RoleItem(copied(keys) if nested else keys)  # items share nothing with the template
     item.section = section
@@ -257,5 +267,5 @@ def splice(texts: Sequence[str], examples: Sequence[PromptItem], section: Sectio
     out: list[PromptItem | RoleItem] = []
     for number, text in enumerate(texts):
         out += examples if number else ()
-        out += [TextItem(text, section)] if text else []
+        out += [text_item(text, section)] if text else []
     return out

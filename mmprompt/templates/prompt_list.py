@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex, TypedDict, TypeVar, Union, overload
 
 from mmprompt.errors import PromptError, shown
-from mmprompt.messages import PARTS, TextPart
+from mmprompt.messages import PARTS, Pieces, TextPart, stands_in
 from mmprompt.templates.part_skeleton import PartDict
 from mmprompt.templates.slots import compile_text
 
@@ -79,6 +79,16 @@ class TextItem(str):
         return (TextItem, (str(self), self.section))
 
 
+def text_item(text: str, section: Section) -> TextItem:
+    """Return a loose text as an item of a section; also what stands for one."""
+    given: object = text
+    if stands_in(given) or type(given) is Pieces:
+        made = Pieces((given,))
+        made.section = section
+        return made  # type: ignore[return-value]  # it stands for a text
+    return TextItem(text, section)
+
+
 BY_HAND = Section("round")
 """The section of items that no template made"""
 
@@ -91,7 +101,7 @@ def section_of(item: object) -> Section:
 def in_section(item: str | Mapping[str, Any], section: Section) -> RoleItem | TextItem:
     """Return ``item`` as an item of ``section``."""
     if isinstance(item, str):
-        return TextItem(item, section)
+        return text_item(item, section)
     copy = RoleItem(item)
     copy.section = section
     return copy
