@@ -323,6 +323,7 @@ class Pieces:
     __slots__ = ("pieces", "section")
 
     pieces: tuple[str | Value, ...]
+    section: object
 
     def __init__(self, given: Iterable[object]) -> None:
         every: list[Any] = []
