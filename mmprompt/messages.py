@@ -177,7 +177,7 @@ def part_of(part: Mapping[str, object]) -> TextPart | MediaRef:
     """
     kind = part.get("type")
     if kind in _TEXT_TYPES and isinstance(part.get("text"), str):
-        return TextPart(str(part["text"]), _others(part, ("type", "text")))
+        return TextPart(text_of(part["text"]), _others(part, ("type", "text")))
     modality = next((m for m in MODALITIES if isinstance(kind, str) and m in kind), None)
     if modality is None or not isinstance(kind, str):
         raise PromptError(f"a content part of unknown type {shown(kind)}", "see the targets for the known types")
