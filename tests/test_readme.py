@@ -42,6 +42,7 @@ NOT_RUN = {
     ("mmprompt/cli/README.md", "$ mmprompt serve builtin:shapes"),
     ("mmprompt/plugins/opencompass/README.md", "from mmengine.config import read_base"),
     ("tests/benchmarks/README.md", "python tests/benchmarks/run.py"),
+    ("tests/benchmarks/README.md", "python tests/benchmarks/grid.py"),
     ("tests/benchmarks/README.md", "python tests/benchmarks/run.py --peers path/to/python"),
     (".github/CONTRIBUTING.md", "pytest tests/templates/test_slots.py             # one file"),
 }

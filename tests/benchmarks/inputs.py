@@ -33,17 +33,17 @@ class Sample(NamedTuple):
     answer: str
 
 
-def write_jpegs(folder: str, count: int) -> list[str]:
-    """Write ``count`` JPEG files of 100 to 250 KiB and return their names; ``DISTINCT`` of them differ in size."""
+def write_jpegs(folder: str, count: int, distinct: int = DISTINCT) -> list[str]:
+    """Write ``count`` JPEG files of 100 to 250 KiB and return their names; ``distinct`` of them differ in size."""
     os.makedirs(os.path.join(folder, "media"))
     photographs = [Image.open(os.path.join(PHOTOGRAPHS, f"{name}.jpg")).convert("RGB") for name in NAMES]
     draw = np.random.default_rng(7)
-    sizes = np.linspace(SMALLEST + 2000, LARGEST - 2000, DISTINCT).astype(int)
+    sizes = np.linspace(SMALLEST + 2000, LARGEST - 2000, distinct).astype(int)
     pictures = [_jpeg_of(photographs[i % len(NAMES)], int(size), draw) for i, size in enumerate(sizes)]
     names = [f"media/{number:05}.jpg" for number in range(count)]
     for number, name in enumerate(names):
         with open(os.path.join(folder, name), "wb") as file:
-            file.write(pictures[number * 7919 % DISTINCT])
+            file.write(pictures[number * 7919 % distinct])
     return names
 
 

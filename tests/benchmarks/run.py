@@ -19,30 +19,23 @@ import check_images
 import checking
 import examples
 import filling
+import grid
 import integrity
 import memory
-import naming
 import opening
 import peers
-import rendering
-import several
-import shots
 import start
 import video
 import workers
 from timing import Row, print_table
 
 PARTS = (
-    "images",
-    "urls",
-    "several",
-    "shots",
+    "grid",
     "video",
     "frames",
     "opening",
     "filling",
     "examples",
-    "messages",
     "integrity",
     "check",
     "workers",
@@ -65,16 +58,12 @@ def main(wanted: list[str]) -> int:
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}", flush=True)
     with tempfile.TemporaryDirectory(prefix="mmprompt-bench-") as folder:
         measures: dict[str, Callable[[], list[Row]]] = {
-            "images": partial(rendering.images, folder),
-            "urls": partial(rendering.addresses, folder),
-            "several": partial(several.pictures, folder),
-            "shots": partial(shots.pictures, folder),
+            "grid": partial(grid.grid, folder),
             "opening": partial(opening.opening, folder),
             "video": partial(video.passed_through, folder),
             "frames": video.frames,
             "filling": filling.filling,
             "examples": examples.examples,
-            "messages": partial(naming.messages, folder),
             "integrity": partial(integrity.jpegs, folder),
             "check": partial(check_images.pictures, folder),
             "workers": partial(workers.workers, folder),

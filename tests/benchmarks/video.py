@@ -12,8 +12,9 @@ import av
 import inputs
 import numpy as np
 import pybase64
+from grid_bound import warm_heap
 from PIL import Image
-from rendering import check_same, drop, render_to_nowhere, warm_heap
+from rendering import check_same, drop, render_to_nowhere
 from timing import Row, against, interleaved
 
 from mmprompt import dataset_task

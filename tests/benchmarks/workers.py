@@ -11,7 +11,7 @@ import sys
 import time
 
 import inputs
-from rendering import warm_heap
+from grid_bound import warm_heap
 from timing import Row
 from video import h264_clip
 

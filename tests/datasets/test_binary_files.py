@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import pickle
@@ -32,6 +33,32 @@ def test_memory_does_not_grow_with_rows_that_hold_pictures(tmp_path, name, monke
     rows = 10_000
     formats.FORMATS[name][0](tmp_path / name, rows)
     assert formats.grown(tmp_path / name, rows) < 4_000_000
+
+
+def parquet_of_pictures(path: Path, rows: int, size: int) -> Path:
+    pa = pytest.importorskip("pyarrow", reason=NEEDS_PARQUET)
+    import pyarrow.parquet as pq
+
+    made = [{"id": n, "image": {"bytes": n.to_bytes(4, "big") * (size // 4), "path": "a.jpg"}} for n in range(rows)]
+    pq.write_table(pa.Table.from_pylist(made), path, use_dictionary=False, write_batch_size=1)  # a page a picture
+    return path
+
+
+def test_few_rows_of_large_media_are_in_memory_at_once(tmp_path):
+    rows = iter(open_dataset(parquet_of_pictures(tmp_path / "rows.parquet", 64, 1 << 19)))
+    next(rows)
+    import pyarrow as pa
+
+    assert pa.total_allocated_bytes() < 4 << 20
+    assert len(list(rows)) == 63
+
+
+def test_a_packed_parquet_file_holds_the_same_rows(tmp_path):
+    plain = parquet_of_pictures(tmp_path / "rows.parquet", 20, 1 << 19)
+    (tmp_path / "rows.parquet.gz").write_bytes(gzip.compress(plain.read_bytes(), 1))
+    columns = [row.columns for row in open_dataset(plain)]
+    assert [row.columns for row in open_dataset(tmp_path / "rows.parquet.gz")] == columns
+    assert [row["id"] for row in columns] == list(range(20))
 
 
 def tar(path: Path, *members: tuple[str, bytes] | tarfile.TarInfo) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _NONE: frozenset[str] = frozenset()
-_BATCH = 64
-"""Rows of a batch: with pictures of 200 KiB some 13 MiB."""
+_MOST_ROWS = 64
+_AT_ONCE = 1 << 20
+"""About how many bytes of rows are read at once: pictures are encoded while they are still in the processor's cache."""
 
 WITHOUT = "or give the rows in Python: load_task({}, {'rows': pandas.read_parquet(FILE).to_dict('records')})"
 
@@ -69,9 +71,11 @@ def read_arrow(source: DatasetFile, notes: Notes, thorough: bool = False) -> Ite
 
 def _batches_of_parquet(parquet: ModuleType, stream: BinaryIO, span: Span) -> Iterator[Any]:
     # no pre-buffering: it would hold whole row groups, with all their pictures
-    file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=1 << 16)
+    file = parquet.ParquetFile(_own_file(stream), pre_buffer=False, buffer_size=1 << 16)
     for group in range(file.num_row_groups)[span.start : span.end]:
-        yield from file.iter_batches(batch_size=_BATCH, row_groups=[group], use_threads=False)
+        found = file.metadata.row_group(group)
+        size = _rows_at_once(found.num_rows, found.total_byte_size)
+        yield from file.iter_batches(batch_size=size, row_groups=[group], use_threads=False)
 
 
 def _batches_of_arrow(ipc: ModuleType, stream: BinaryIO, *, is_file: bool) -> Iterator[Any]:
@@ -80,11 +84,27 @@ def _batches_of_arrow(ipc: ModuleType, stream: BinaryIO, *, is_file: bool) -> It
     yield from map(opened.get_batch, numbers) if opened else ipc.open_stream(stream)
 
 
+def _own_file(stream: BinaryIO) -> Any:
+    """Return an open file as pyarrow reads it itself: through Python's reader each page is copied twice more."""
+    if type(getattr(stream, "raw", None)) is not io.FileIO:  # what is read may be decompressed, or in a store
+        return stream
+    try:
+        return pyarrow_module("lib").OSFile(f"/dev/fd/{stream.fileno()}")
+    except OSError:  # the system has no such names
+        return stream
+
+
+def _rows_at_once(rows: int, size: int) -> int:
+    """Return how many of so many rows are read at once, if all of them have ``size`` bytes."""
+    return max(1, min(_MOST_ROWS, _AT_ONCE * rows // max(size, 1)))
+
+
 def _samples(batches: Iterator[Any], file: str, row: int = 0) -> Iterator[Row]:
     make: Any = tuple.__new__  # half the cost of the constructor, once a row
     while (batch := _next(batches, file)) is not None:
-        for at in range(0, len(batch), _BATCH):
-            for columns in _rows(batch.slice(at, _BATCH)):
+        size = _rows_at_once(len(batch), batch.nbytes)
+        for at in range(0, len(batch), size):
+            for columns in _rows(batch.slice(at, size)):
                 if type(columns) is dict:
                     yield make(Sample, (columns, id_of(columns, row), file, None, row, False, None, (), _NONE, None))
                 else:
