@@ -136,7 +136,7 @@ def key_for(base_url: str, variable: str | None = None, environ: Mapping[str, st
             raise _unset(variable, "set it to the server's key")
         return None
     if not (key.isascii() and key.isprintable() and " " not in key):
-        raise ServerError(f"{_named(name)} {_NOT_CARRIED}", "set it to the key alone, in ASCII")
+        raise ServerError(f"{_named(name) if variable else name} {_NOT_CARRIED}", "set it to the key alone, in ASCII")
     return key
 
 

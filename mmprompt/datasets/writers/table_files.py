@@ -6,6 +6,7 @@ import gzip
 import io
 import tarfile
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import Any, cast
 
 from mmprompt.datasets.readers.parquet import pyarrow_module
@@ -70,9 +71,14 @@ class _TableFile(ABC):
 
     def close(self) -> None:
         """Write what is left, and close the file."""
-        if self._rows or self._writer is None:
-            self._flush()
-        self._writer.close()
+        try:
+            if self._rows or self._writer is None:
+                self._flush()
+            self._writer.close()
+        except BaseException:
+            with suppress(OSError):  # The first error counts. A file left open fails again when Python frees it.
+                self._file.close()
+            raise
         self._file.close()
 
 
