@@ -136,7 +136,8 @@ class _Archive:
     def _faults(self) -> Iterator[None]:
         try:
             yield
-        except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError, RecursionError) as error:
+        except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError, RecursionError, SystemError) as error:
+            # SystemError: what a stream of Python 3.10 raises in place of a RecursionError
             of_tarfile = isinstance(error, (tarfile.TarError, EOFError, OSError))  # of others the words are odd
             what = f"the tar file is damaged: {error if of_tarfile else 'a header is malformed'}"
             raise DatasetError(what, "write it again").located(file=self._file) from None
