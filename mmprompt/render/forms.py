@@ -7,6 +7,7 @@ of it is a stand-in, which a writer can only put into the request.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -126,12 +127,8 @@ class Forms:
         Questions are asked of neighbouring rows with the same columns and types together, before the first file is
         read: each file drives code and data out of the processor's cache.
         """
-        start = 0
-        while start < len(rows):
-            key, stop = key_of(rows[start]), start + 1
-            while stop < len(rows) and key_of(rows[stop]) == key:
-                stop += 1
-            together = rows[start:stop]
+        for key, pairs in groupby(zip(map(key_of, rows), rows), itemgetter(0)):
+            together = [row for _, row in pairs]
             root = self._tree.roots.get(key)
             done = False
             if type(root) is Branch and key not in self._counted:
@@ -140,7 +137,6 @@ class Forms:
                     yield line
             if not done:
                 yield from map(self.line, together)
-            start = stop
 
     def _lines_of(self, rows: Sequence[Sample], node: Any) -> Iterator[RowLines | None]:
         """Yield the lines of rows that all answer alike; nothing if they do not, or have no form yet."""

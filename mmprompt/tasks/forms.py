@@ -193,7 +193,7 @@ Branch = _Branch
 def key_of(row: Sample) -> Hashable:
     """Return what rows must have in common before any question: their columns, and the types of their values."""
     columns = row[0]
-    return row[5], (*columns,), (*map(type, columns.values()),)
+    return (row[5], *columns, *map(type, columns.values()))
 
 
 def has_forms(assembly: Assembly | None) -> bool:
