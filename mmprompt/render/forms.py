@@ -127,7 +127,7 @@ class Forms:
         Questions are asked of neighbouring rows with the same columns and types together, before the first file is
         read: each file drives code and data out of the processor's cache.
         """
-        for key, pairs in groupby(zip(map(key_of, rows), rows), itemgetter(0)):
+        for key, pairs in groupby(zip(map(key_of, rows), rows, strict=True), itemgetter(0)):
             together = [row for _, row in pairs]
             root = self._tree.roots.get(key)
             done = False

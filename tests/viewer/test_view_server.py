@@ -144,8 +144,8 @@ def test_only_those_who_know_the_token_and_the_address_are_answered(server: Page
 def test_the_command_prints_its_address_and_leaves_nothing_when_it_is_ended(
     tour: Path, interrupted_environment: dict[str, str], tmp_path: Path, end: str
 ) -> None:
-    # a shell that started the tests in the background made them deaf to SIGINT
-    hear = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    # a shell that started the tests in the background made them deaf to SIGINT, and nohup to SIGHUP
+    hear = {"preexec_fn": lambda: signal.signal(signal.Signals[end], signal.SIG_DFL)}
     command = [sys.executable, "-m", "mmprompt", "view", str(tour / "tour.jsonl"), "--serve", "--no-check"]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     environment = {**interrupted_environment, "TMPDIR": str(tmp_path)}
