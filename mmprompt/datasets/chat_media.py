@@ -13,6 +13,7 @@ from mmprompt.datasets.sample import Sample
 from mmprompt.messages import MODALITIES, TextPart
 
 _COLUMNS = frozenset(name for names in MEDIA.values() for name in names)
+_MAPPING = (dict, Mapping)  # a tenth of the time of Mapping alone, where it is a dict
 _INDEX = "index"
 """The key with which some datasets number their parts: which medium of its modality it is, from 0."""
 
@@ -30,9 +31,9 @@ def with_media(sample: Sample) -> Sample:
     if _COLUMNS.isdisjoint(columns) or not isinstance(messages, list):
         return sample
     media = media_of(sample)
-    contents = [message.get("content") for message in messages if isinstance(message, Mapping)]
+    contents = [message.get("content") for message in messages if isinstance(message, _MAPPING)]
     lists = [content for content in contents if isinstance(content, list)]
-    parts = [part for content in lists for part in content if isinstance(part, Mapping)]
+    parts = [part for content in lists for part in content if isinstance(part, _MAPPING)]
     texts_alone = bool(parts) and all(part.get("type") == "text" for part in parts)
     marked = not lists and any(isinstance(content, str) and holds_mark(content) for content in contents)
     if not (texts_alone or marked or any(map(_is_place, parts))):
@@ -40,7 +41,7 @@ def with_media(sample: Sample) -> Sample:
     queue = MediaQueue(media, "<%s>" if marked else '{"type": "%s"}')
     filled = [
         {**message, "content": _filled(message["content"], queue)}
-        if isinstance(message, Mapping) and message.get("content")
+        if isinstance(message, _MAPPING) and message.get("content")
         else message
         for message in messages
     ]
@@ -65,7 +66,7 @@ def _filled(content: object, queue: MediaQueue) -> object:
 
 
 def _filled_part(part: object, queue: MediaQueue) -> object:
-    if not isinstance(part, Mapping):
+    if not isinstance(part, _MAPPING):
         return part
     kept = {key: value for key, value in part.items() if key != _INDEX}
     if not _is_place(part):

@@ -206,7 +206,7 @@ class MediaReader:
             findings = (*findings, *(suffix_findings(path, kind, media_type) if isinstance(path, str) else ()))
         return MediaPart(modality, media_type, data, (), form, options, extra, in_short(source), changes, findings)
 
-    def check_size(self, messages: Iterable[Message]) -> None:
+    def check_size(self, media: Iterable[MediaPart]) -> None:
         """Refuse media that came with their bytes and have more than ``max_bytes``, or too many frames.
 
         Raises:
@@ -215,15 +215,12 @@ class MediaReader:
         from mmprompt.media.frame_list import check_count  # noqa: PLC0415  # loads with media in memory
 
         limit = self.policy.max_bytes
-        for message in messages:
-            for part in message.parts:
-                if not isinstance(part, MediaPart):
-                    continue
-                check_count(len(part.frames), self.policy)
-                if (size := len(part.data) + sum(map(len, part.frames))) > limit:
-                    raise PolicyError(
-                        f"{part.modality} of {size} bytes is more than max_bytes ({limit})", _RAISE, code="MM211"
-                    )
+        for part in media:
+            check_count(len(part.frames), self.policy)
+            if (size := len(part.data) + sum(map(len, part.frames))) > limit:
+                raise PolicyError(
+                    f"{part.modality} of {size} bytes is more than max_bytes ({limit})", _RAISE, code="MM211"
+                )
 
     def _as_inline(self) -> MediaReader:
         """Return a reader that returns bytes, for the frames of a video."""

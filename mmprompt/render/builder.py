@@ -188,7 +188,8 @@ class RequestBuilder:
         """Return a sample whose chat messages are checked and, with ``change``, changed; other samples stay."""
         if sample.messages is None or self._templated:  # a template has its own messages
             return sample
-        return sample._replace(messages=tuple(self.media.received(sample.messages, change=change)))
+        messages = self.media.received(sample.messages, change=change)
+        return sample if messages is sample.messages else sample._replace(messages=messages)
 
     def assembled(self, sample: Sample, replies: Sequence[str] = ()) -> list[Assembled]:
         """Return the prompts of a sample before the meta template, with as many examples as the target has room for."""

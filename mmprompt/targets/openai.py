@@ -69,7 +69,7 @@ class OpenAIWriter(ChatWriter):
         if self._auto and len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
             body = parts[0].text
             if tally is not None:
-                tally.add_text(parts[0].text)
+                tally.add_text(body)
         elif parts or not self._auto:
             body = self._content(parts, tally)
         else:

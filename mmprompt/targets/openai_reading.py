@@ -73,8 +73,10 @@ def from_openai(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
 def _message(message: object) -> Message:
     if type(message) is dict and len(message) == 2:
         role, content = message.get("role"), message.get("content")
-        if type(role) is type(content) is str and role and content:  # nearly every message
-            return _new(Message, (ROLES.get(role, role), (_new(TextPart, (content, ())),), None, (), None))
+        if type(role) is str and role and content:  # nearly every message
+            if type(content) is str:
+                return _new(Message, (ROLES.get(role, role), (_new(TextPart, (content, ())),), None, (), None))
+            return Message(role, _parts(content))
     if not isinstance(message, Mapping):
         raise TargetError(f"{type(message).__name__} is not a mapping", "give role and content", code="MM007")
     role = message.get("role")
@@ -85,7 +87,7 @@ def _message(message: object) -> Message:
             _refuse_key(key, message[key])
     if role == "user" and message.get("content") is None and not message.get("tool_calls"):
         raise TargetError("the message has no content", "give text or parts, or remove the message", code="MM007")
-    parts = [_part(part, number) for number, part in enumerate(_contents(message.get("content")), 1)]
+    parts = _parts(message.get("content"))
     calls = plain(message.get("tool_calls") or [])
     if not isinstance(calls, list):
         raise TargetError(f"tool_calls is {type(calls).__name__}", "give a list", code="MM007")
@@ -111,6 +113,8 @@ def _optional(message: _Mapping, key: str) -> str | None:
 
 
 def _contents(content: object) -> Iterator[object]:
+    if type(content) is list:  # nearly every one
+        return iter(content)
     if content is None:
         return iter(())
     if isinstance(content, (str, Mapping)):
@@ -120,17 +124,20 @@ def _contents(content: object) -> Iterator[object]:
     raise TargetError(f"the content is {type(content).__name__}", "give text or a list of content parts", code="MM007")
 
 
-def _part(part: object, number: int) -> Part:
-    try:
-        return _part_value(part)
-    except MMPromptError as error:
-        raise error.located(part=number) from None
+def _parts(content: object) -> list[Part]:
+    parts: list[Part] = []
+    for part in _contents(content):
+        try:
+            parts.append(_part(part))
+        except MMPromptError as error:
+            raise error.located(part=len(parts) + 1) from None
+    return parts
 
 
-def _part_value(part: object) -> Part:
+def _part(part: object) -> Part:
     if isinstance(part, str):
         return TextPart(part)
-    if not isinstance(part, Mapping):
+    if not isinstance(part, (dict, Mapping)):
         raise TargetError(
             f"a content part is {type(part).__name__}", "give text or a mapping with a type", code="MM007"
         )
@@ -162,7 +169,7 @@ def _kind(part: _Mapping) -> str:
 def _media_part(part: _Mapping, kind: str) -> MediaPart | MediaRef:
     modality = _MEDIA[kind]
     keys = (kind, f"{modality}_url", modality, "url", "path", "base64")
-    key = next((k for k in keys if part.get(k) is not None), None)
+    key = kind if part.get(kind) is not None else next((k for k in keys if part.get(k) is not None), None)
     if key is None:
         raise TargetError(
             f"a part of type {kind} holds no {modality}", f"give its source under {shown(kind)}", code="MM715"
@@ -171,7 +178,7 @@ def _media_part(part: _Mapping, kind: str) -> MediaPart | MediaRef:
     options: Pairs = ()
     declared = None
     form = "input_audio" if kind == "input_audio" else ""
-    holder: _Mapping = source if isinstance(source, Mapping) else {}
+    holder: _Mapping = source if isinstance(source, (dict, Mapping)) else {}
     if isinstance(holder.get("url"), str):
         source, options = holder["url"], _rest(holder, ("url",))
     elif isinstance(holder.get("data"), str):

@@ -106,7 +106,7 @@ class TaskMedia:
             raise TargetError(what, "use --emit messages")
         return read
 
-    def received(self, messages: tuple[Message, ...], *, change: bool = True) -> list[Message]:
+    def received(self, messages: tuple[Message, ...], *, change: bool = True) -> tuple[Message, ...]:
         """Return the messages of a chat row with the media that came with their bytes checked, and changed as asked.
 
         Without ``change`` they are checked only.
@@ -116,12 +116,13 @@ class TaskMedia:
             PolicyError: a medium is longer than ``max_bytes``.
             MMPromptError: a medium cannot be changed.
         """
-        self.reader.check_size(messages)
-        held = next((p for m in messages for p in m.parts if type(p) is MediaPart), None)
-        if held is not None and self.reader.mode in ("file", "url"):
-            what = f"the chat holds {held.modality} as bytes, and media mode {self.reader.mode} sends names"
-            raise SourceError(what, "use --media inline or keep, or name a file")
-        return list(messages) if self._changer is None or not change else self._changer.change_all(messages)
+        held = [part for message in messages for part in message.parts if type(part) is MediaPart]
+        if held:
+            self.reader.check_size(held)
+            if self.reader.mode in ("file", "url"):
+                what = f"the chat holds {held[0].modality} as bytes, and media mode {self.reader.mode} sends names"
+                raise SourceError(what, "use --media inline or keep, or name a file")
+        return messages if self._changer is None or not change else tuple(self._changer.change_all(messages))
 
     def close(self) -> None:
         """End the child processes of an isolating policy."""
