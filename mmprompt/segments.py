@@ -327,4 +327,5 @@ def begins_tagged(value: object) -> bool:
     given: object = value
     if stands_in(given):
         return bool(given.asked(begins_tagged))
-    return value.startswith(_STARTS) or (value[:1].isspace() and value.lstrip().startswith(_STARTS))
+    first = value[:1]
+    return value.startswith(_STARTS) if first == "<" else first.isspace() and value.lstrip().startswith(_STARTS)

@@ -123,6 +123,11 @@ class ShardWriter:
             self._digest.update(chunk)
         self._rows, self._size, self.bytes_written = self._rows + rows, self._size + size, self.bytes_written + size
 
+    def write_rows(self, lines: list[bytes]) -> None:
+        """Take the lines of several rows, one a row."""
+        for line in lines:
+            self.write([line])
+
     def flush(self) -> None:
         """Write what was collected."""
         if self._writer is not None:

@@ -39,36 +39,41 @@ def with_media(sample: Sample) -> Sample:
     if not (texts_alone or marked or any(map(_is_place, parts))):
         return sample if any(media.values()) else sample._replace(sent=sample.sent | _COLUMNS)
     queue = MediaQueue(media, "<%s>" if marked else '{"type": "%s"}')
-    filled = [
-        {**message, "content": _filled(message["content"], queue)}
-        if isinstance(message, _MAPPING) and message.get("content")
-        else message
-        for message in messages
-    ]
+    filled = [_filled(message, queue) if isinstance(message, _MAPPING) else message for message in messages]
     queue.close()
     return sample._replace(columns={**columns, "messages": filled}, sent=sample.sent | _COLUMNS)
 
 
 def _is_place(part: Mapping[str, object]) -> bool:
     kind = part.get("type")
-    return kind in MODALITIES and all(part.get(key) is None for key in (kind, f"{kind}_url", "url", "path", "base64"))
+    if kind not in MODALITIES:
+        return False
+    return len(part) == 1 or all(part.get(key) is None for key in (kind, f"{kind}_url", "url", "path", "base64"))
 
 
-def _filled(content: object, queue: MediaQueue) -> object:
-    if isinstance(content, str) and holds_mark(content):
-        return [
-            {"type": "text", "text": part.text}
-            if isinstance(part, TextPart)
-            else {"type": part.modality, part.modality: part.source}
-            for part in queue.place(content)
-        ]
-    return [_filled_part(part, queue) for part in content] if isinstance(content, list) else content
+def _filled(message: Mapping[str, object], queue: MediaQueue) -> Mapping[str, object]:
+    """Return a message with the next media of the queue in its places and marks."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return {**message, "content": _placed(content, queue)} if holds_mark(content) else message
+    if isinstance(content, list):
+        return {**message, "content": [_filled_part(part, queue) for part in content]}
+    return message
+
+
+def _placed(text: str, queue: MediaQueue) -> list[dict[str, object]]:
+    return [
+        {"type": "text", "text": part.text}
+        if isinstance(part, TextPart)
+        else {"type": part.modality, part.modality: part.source}
+        for part in queue.place(text)
+    ]
 
 
 def _filled_part(part: object, queue: MediaQueue) -> object:
     if not isinstance(part, _MAPPING):
         return part
-    kept = {key: value for key, value in part.items() if key != _INDEX}
+    kept = {key: value for key, value in part.items() if key != _INDEX} if _INDEX in part else part
     if not _is_place(part):
         return kept
     modality, index = str(part["type"]), part.get(_INDEX)

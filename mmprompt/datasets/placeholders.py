@@ -102,7 +102,7 @@ def _add_text(parts: list[TextPart | MediaRef], text: str, *, before: bool, afte
 
 def holds_mark(text: str) -> bool:
     """Return whether a text holds a mark, which a reader would take for a medium."""
-    return MARK.search(text) is not None
+    return "<" in text and MARK.search(text) is not None
 
 
 def marked_text(parts: Sequence[Part]) -> tuple[str, dict[str, list[MediaRef | MediaPart]]]:

@@ -19,7 +19,7 @@ from mmprompt.messages import MediaPart, MediaRef, Message, TextPart
 from mmprompt.render.forms import Forms
 from mmprompt.render.media import media_of, part_bytes, sample_bytes
 from mmprompt.render.parallel import ordered_map
-from mmprompt.render.wire_request import RowLines, WireRequest
+from mmprompt.render.wire_request import LinesTogether, RowLines, WireRequest
 from mmprompt.targets.limits import limits
 from mmprompt.targets.part_writer import PartWriter
 from mmprompt.targets.wire_json import Payload, writer_for
@@ -142,27 +142,32 @@ class RequestBuilder:
         """
         if not isinstance(row, Sample):
             return FailedRow(row, row)
+        if replies or not _is_plain(row):
+            return self._walked(row, replies)
+        made = self.forms.requests(row)
+        return self._walked(row) if made is None else _new(PreparedRow, (row, made))
+
+    def _walked(self, row: Sample, replies: Sequence[str] = ()) -> PreparedRow | FailedRow:
         try:
-            if row.messages is not None or row.folder is not None:
-                sample = self.received(row)
-                return PreparedRow(sample, list(self._requests(sample, self.wire, replies)))
-            if not replies and (made := self.forms.requests(row)) is not None:
-                return _new(PreparedRow, (row, made))
-            requests = list(self._requests(row, self.wire, replies))
-            return _new(PreparedRow, (row, requests))
+            sample = self.received(row)
+            return _new(PreparedRow, (sample, list(self._requests(sample, self.wire, replies))))
         except FAULTS as error:
             return failed(row, error)
 
+    def _formed(self, row: Sample, made: RowLines | list[WireRequest] | None) -> RowRequests | RowLines:
+        """Return a row with what its form gives, or walked if that is None."""
+        if made is None:
+            return self._walked(row)
+        return _new(PreparedRow, (row, made)) if isinstance(made, list) else made
+
     def prepare_line(self, row: Row) -> RowRequests | RowLines:
         """Return the line of a row, as ``--emit messages`` writes it, if its form gives it; else as ``prepare``."""
-        if _is_plain(row):
-            line = self.forms.line(row)  # type: ignore[arg-type]  # a Sample
-            if line is not None:
-                return line
-        return self.prepare(row)
+        return self._formed(row, self.forms.line(row)) if _is_plain(row) else self.prepare(row)  # type: ignore[arg-type]  # a Sample
 
-    def prepare_lines(self, rows: Iterator[Row]) -> Iterator[RowRequests | RowLines]:
-        """Yield ``prepare_line`` of each row; up to ``_AHEAD`` rows are taken before the first is prepared.
+    def prepare_lines(self, rows: Iterator[Row]) -> Iterator[RowRequests | RowLines | LinesTogether]:
+        """Yield ``prepare_line`` of each row, or the lines of several rows together.
+
+        Up to ``_AHEAD`` rows are taken before the first is prepared.
 
         An error of the dataset comes after the rows before it.
         """
@@ -180,8 +185,8 @@ class RequestBuilder:
                     yield from map(self.prepare, several)
                     continue
                 samples: list[Any] = [*several]
-                for row, line in zip(samples, self.forms.lines(samples), strict=True):
-                    yield self.prepare(row) if line is None else line
+                for made in self.forms.lines(samples):
+                    yield made if type(made) is LinesTogether else self._formed(*made)
         raise fault
 
     def received(self, sample: Sample, *, change: bool = True) -> Sample:

@@ -7,16 +7,16 @@ of it is a stand-in, which a writer can only put into the request.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import orjson
 
 from mmprompt.datasets.sample import ID_COLUMNS
 from mmprompt.messages import Asked, Hole, MediaPart, MediaRef, Pieces, Place, Trace, Value, stands_in
 from mmprompt.render.media import notes_of
-from mmprompt.render.wire_request import RowLines, WireRequest
+from mmprompt.render.wire_request import LinesTogether, RowLines, WireRequest
 from mmprompt.targets.limits import check_media, limits
 from mmprompt.targets.wire_json import EncodedJSON, Payload, filled_chunks, json_leaves, keyed
 from mmprompt.tasks.forms import (
@@ -100,20 +100,22 @@ class Forms:
         except FAULTS:
             return None
 
-    def line(self, row: Sample) -> RowLines | None:
-        """Return the line of a row as ``--emit messages`` writes it; None without a form.
+    def line(self, row: Sample, key: Hashable = None) -> RowLines | list[WireRequest] | None:
+        """Return the line of a row as ``--emit messages`` writes it, or its requests; None if it is walked.
 
-        Only rows of one request have such lines here.
+        A row has such a line if it has one request and no key beside its id, its messages and its answer. ``key`` is
+        its ``key_of``, if it is known.
         """
         name = row.id
         seen: Seen = {"id": name}
-        form = self._form(row, seen)
-        if form is None or (line := form.line) is None or type(name) not in _EXACT:
+        form = self._form(row, seen, key)
+        if form is None:
             return None
-        columns = row.columns
-        if form.named is not None and columns.get(form.named) is not name:  # --map may take it from another column
-            return None
+        columns, line, named = row.columns, form.line, form.named
+        own = named is None or columns.get(named) is name  # --map may take it from another column
         try:
+            if line is None or type(name) not in _EXACT or not own:
+                return [request.wire(columns, seen) for request in form.requests]
             text, payloads = line.filled(columns, seen)
             if form.most is not None:
                 check_size(text, payloads, form.most)
@@ -121,45 +123,51 @@ class Forms:
             return None
         return _line(row, text, payloads)
 
-    def lines(self, rows: Sequence[Sample]) -> Iterator[RowLines | None]:
-        """Yield the line of each row; None for one that goes another way.
+    def lines(
+        self, rows: Sequence[Sample]
+    ) -> Iterator[LinesTogether | tuple[Sample, RowLines | list[WireRequest] | None]]:
+        """Yield the lines of neighbouring rows together, or a row and its ``line``.
 
         Questions are asked of neighbouring rows with the same columns and types together, before the first file is
         read: each file drives code and data out of the processor's cache.
         """
         for key, pairs in groupby(zip(map(key_of, rows), rows, strict=True), itemgetter(0)):
             together = [row for _, row in pairs]
-            root = self._tree.roots.get(key)
-            done = False
-            if type(root) is Branch and key not in self._counted:
-                for line in self._lines_of(together, root):
-                    done = True
-                    yield line
-            if not done:
-                yield from map(self.line, together)
+            seen: list[Seen] = [{"id": row[1]} for row in together]
+            form, reader, texts = self._alike(together, key, seen)
+            if form is None:
+                yield from zip(together, map(self.line, together, repeat(key)), strict=True)
+            elif reader is None:
+                yield _new(LinesTogether, (together, texts))
+            else:
+                for row, text, own in zip(together, texts, seen, strict=True):
+                    yield row, self._with_file(row, text, own, form, reader)
 
-    def _lines_of(self, rows: Sequence[Sample], node: Any) -> Iterator[RowLines | None]:
-        """Yield the lines of rows that all answer alike; nothing if they do not, or have no form yet."""
+    def _alike(
+        self, rows: Sequence[Sample], key: Hashable, seen: Sequence[Seen]
+    ) -> tuple[Form | None, Branch | None, list[bytes]]:
+        """Return the form of rows that all answer alike, what reads their only file, and their lines.
+
+        The form is None if they do not answer alike, or have no form yet.
+        """
+        node: Any = NOT_YET if key in self._counted else self._tree.roots.get(key)
+        if type(node) is not Branch:
+            return None, None, []
         every = [row[0] for row in rows]
-        seen: list[Seen] = [{"id": row[1]} for row in rows]
         try:
             while type(node) is Branch and not node.reads:
                 node = node.answers.get(node.ask_all(every, seen), NOT_YET)
             reader = node if type(node) is Branch and len(node.answers) == 1 else None
             (form,) = (node,) if reader is None else reader.answers.values()
-            if type(form) is not Form or not form.takes(rows):
-                return
-            texts = form.line.texts(every, seen)  # type: ignore[union-attr]  # takes has looked
+            if type(form) is Form and form.takes(rows):
+                return form, reader, form.line.texts(every, seen)  # type: ignore[union-attr]  # takes has looked
         except FAULTS:
-            return
-        if reader is None:
-            for row, text in zip(rows, texts, strict=True):
-                yield row, [text], ()
-            return
-        for row, text, own in zip(rows, texts, seen, strict=True):
-            yield self._with_file(row, text, own, form, reader)
+            pass
+        return None, None, []
 
-    def _with_file(self, row: Sample, text: bytes, seen: Seen, form: Form, reader: Branch) -> RowLines | None:
+    def _with_file(
+        self, row: Sample, text: bytes, seen: Seen, form: Form, reader: Branch
+    ) -> RowLines | list[WireRequest] | None:
         """Return the line of a row whose only file is read now; another answer than the known one takes another form.
 
         Args:
@@ -179,11 +187,12 @@ class Forms:
             return None
         return _line(row, text, payloads)
 
-    def _form(self, row: Sample, seen: Seen) -> Form | None:
+    def _form(self, row: Sample, seen: Seen, key: Hashable = None) -> Form | None:
         """Return the form of a row, whose media are then read; None if it is walked."""
         if not self._usable:
             return None
-        key = key_of(row)
+        if key is None:
+            key = key_of(row)
         root = self._tree.roots.get(key, NOT_YET)
         try:
             form = self._counting(row, root, seen) if key in self._counted else self._tree.find(root, row[0], seen)
@@ -220,7 +229,7 @@ class Forms:
             return None  # other rows with these answers may have none
         except FAULTS:
             pass  # a stand-in cannot be used so, whatever the row
-        if tracer.media > self._builder.few:
+        if tracer.files > self._builder.few:
             self._counted.add(key)
         self._tree.keep(row, key, tracer.trace.asked, form, tracer.asker)
         return form
@@ -239,12 +248,15 @@ class Forms:
 
 
 class _Tracer:
-    """Makes the requests of a row with stand-ins for its values. ``media`` counts those of the largest request."""
+    """Makes the requests of a row with stand-ins for its values.
+
+    ``media`` counts those of all requests, and ``files`` those among them that are read.
+    """
 
     def __init__(self, builder: RequestBuilder) -> None:
         self._builder = builder
         self.trace = Trace()
-        self.media = 0
+        self.media = self.files = 0
         self._refs: list[MediaRef] = []
 
     def form(self, row: Sample, forms: Forms) -> Form | None:
@@ -253,7 +265,7 @@ class _Tracer:
         writer = builder.writer.with_reader(self._read)
         wires = list(builder.walk(row._replace(columns=stand_ins(row.columns, self.trace)), writer))
         most = builder.media.reader.policy.max_request_media
-        if not self.trace.is_plain or not wires or self.media > most or (len(wires) > 1 and self.media > builder.few):
+        if not self.trace.is_plain or not wires or self.media > most or (len(wires) > 1 and self.files > builder.few):
             return None
         of_all = [not stands_in(ref.source) for ref in self._refs]
         largest = builder.writer.request_bytes
@@ -276,6 +288,7 @@ class _Tracer:
             if type(source.real) is str and builder.takes_addresses and source.asked(builder.scheme_sent):
                 return ref._replace(name=source)  # type: ignore[arg-type]  # it stands for an address
             ref = ref._replace(source=source.real)
+        self.files += 1
         part = builder.media.reading(ref)
         place: Place = (MEDIA, len(self._refs))
         self._refs.append(ref._replace(source=source))
@@ -478,5 +491,8 @@ def _doubled(text: bytes) -> bytes:
 
 def _encoder(leaf: object) -> Getter:
     """Return what gives the JSON of what stands in a gap."""
+    if stands_in(leaf) and len(leaf.place) == 2 and leaf.place[0] != MEDIA:  # one call less than below
+        name, step = cast("tuple[str, Any]", leaf.place)
+        return lambda columns, _: orjson.dumps(columns[name][step])  # type: ignore[index]  # a list
     get = text_getter(leaf)
     return lambda columns, seen: orjson.dumps(get(columns, seen))

@@ -19,7 +19,7 @@ from mmprompt.render.answers import RowAnswers
 from mmprompt.render.builder import FAULTS, FailedRow, PreparedRow, RequestBuilder, RowRequests, failed, prepared_rows
 from mmprompt.render.media import media_of, no_room, notes_of
 from mmprompt.render.settings import RequestSettings, batch_settings, no_model
-from mmprompt.render.wire_request import RenderedRow, RowLines, WireRequest
+from mmprompt.render.wire_request import LinesTogether, RenderedRow, RowLines, WireRequest
 from mmprompt.targets.limits import limits
 from mmprompt.targets.wire_json import batch_line, content_of, custom_id, keyed, labelled, record_chunks
 from mmprompt.tasks.shard_task import rows_of
@@ -137,7 +137,7 @@ class Renderer:
 
     def prepared(
         self, rows: Iterator[Row], workers: int, *, ahead: bool
-    ) -> AbstractContextManager[Iterator[RowRequests | RowLines]]:
+    ) -> AbstractContextManager[Iterator[RowRequests | RowLines | LinesTogether]]:
         """Return a context that gives the prepared rows, as ``prepared_rows`` does.
 
         ``ahead``: several rows may be read before the first of them is prepared.

@@ -12,6 +12,7 @@ from mmprompt.errors import Where
 from mmprompt.errors.findings import Note
 from mmprompt.render.builder import FailedRow
 from mmprompt.render.renderer import Renderer
+from mmprompt.render.wire_request import LinesTogether
 from mmprompt.tasks.media_slots import UnfilledSlotError
 
 _LINE_BITS = 31
@@ -37,6 +38,9 @@ class RowWriter(Protocol):
 
     def write(self, chunks: list[bytes], /) -> None:
         """Take the lines of a row, in pieces."""
+
+    def write_rows(self, lines: list[bytes], /) -> None:
+        """Take the lines of several rows, one a row."""
 
     def flush(self) -> None:
         """Write what was collected."""
@@ -87,7 +91,16 @@ def render(
         for ready in prepared:
             if len(seen) >= _IDS_AT_ONCE:
                 _remember(seen, remember)
-            if isinstance(made := ready if type(ready) is tuple else finish(ready), FailedRow):
+            if type(ready) is LinesTogether:
+                several, lines = ready
+                seen += [(row[1], row[4], row[3]) for row in several]
+                done += len(several)
+                writer.write_rows(lines)
+                if on_row is not None:
+                    for _ in several:
+                        on_row()
+                continue
+            if isinstance(made := ready if type(ready) is tuple else finish(ready), FailedRow):  # type: ignore[arg-type]  # not together
                 failed += _left_out(made, _number(made.row, renderer.rows, done + failed), seen, on_row, on_error)
                 if strict:
                     writer.flush()

@@ -33,3 +33,10 @@ class RenderedRow(NamedTuple):
 
 RowLines = tuple[Sample, list[bytes], Sequence[Note]]
 """What a ``RenderedRow`` holds, for the rows of a whole dataset: a plain tuple is made in a third of the time."""
+
+
+class LinesTogether(NamedTuple):
+    """The lines of neighbouring rows, one line a row, on whose media there are no notes."""
+
+    rows: Sequence[Sample]
+    lines: list[bytes]

@@ -64,6 +64,9 @@ class ChunkWriter:
         if size >= AT_ONCE or len(self._chunks) >= _MANY:
             self.flush()
 
+    write_rows = write
+    """Take records of one chunk each."""
+
     def flush(self) -> None:
         """Write everything that was collected."""
         chunks, self._chunks, size, self._size = self._chunks, [], self._size, 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 import orjson
@@ -21,6 +22,7 @@ _ROUNDED = 9.2e18  # below 2**63: an integer that orjson could not hold is read 
 _INFINITE = float("inf")
 _MANY = 1 << 16
 _PLAIN = frozenset((str, int, bool, type(None)))
+_DICTS = frozenset((dict,))
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 BOM = b"\xef\xbb\xbf"
 
@@ -69,7 +71,11 @@ def faithful(value: dict[str, Any] | list[Any]) -> bool:
         below: list[Any] = []
         for container in level:
             items = container.values() if type(container) is dict else container
-            if _PLAIN.issuperset(map(type, items)):  # nearly every one
+            kinds = {*map(type, items)}
+            if kinds <= _PLAIN:
+                continue
+            if kinds == _DICTS:  # the messages of a chat: what they hold is looked at together
+                below.append([*chain.from_iterable(map(dict.values, items))])
                 continue
             for item in items:
                 kind = type(item)

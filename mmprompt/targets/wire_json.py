@@ -141,22 +141,6 @@ def decoded(wire: Any) -> Any:
     return wire
 
 
-def with_holes(value: object, payloads: list[Payload]) -> bytes:
-    """Return a value as JSON with a hole for each ``Payload`` in it, which is added to ``payloads``.
-
-    Raises:
-        TypeError: orjson cannot write the value.
-    """
-
-    def note(leaf: object) -> orjson.Fragment:
-        if type(leaf) is not Payload:
-            raise TypeError
-        payloads.append(leaf)
-        return _FRAGMENT
-
-    return orjson.dumps(value, note, _OPTIONS)
-
-
 def json_leaves(value: object) -> tuple[list[bytes], list[object]]:
     """Return a value as JSON cut at the leaves that are no JSON, and these leaves in order."""
     leaves: list[object] = []
@@ -262,12 +246,6 @@ def filled_chunks(text: bytes, payloads: list[Payload]) -> list[bytes]:
             chunks += (base64, b",")
         chunks[-1] = b'"' + pieces[place]
     return chunks
-
-
-def around_payload(text: bytes, prefix: str) -> tuple[bytes, bytes]:
-    """Return what stands around the base64 of the only payload in a JSON text."""
-    before, _, after = text.partition(_HOLE)
-    return before + _opening(prefix), b'"' + after
 
 
 @lru_cache(maxsize=64)

@@ -56,26 +56,51 @@ class _Branch:
     ``covers`` are the questions of traces that it asks, by place. ``reads``: it opens a file.
     """
 
-    __slots__ = ("answers", "ask", "covers", "question", "reads")
+    __slots__ = ("answers", "ask", "asked", "covers", "question", "reads")
 
-    def __init__(self, ask: Getter, covers: Sequence[Asked]) -> None:
+    def __init__(self, ask: Getter, asked: Sequence[Asked]) -> None:
         self.ask = ask
         self.answers: dict[Hashable, Any] = {}
-        self.covers = frozenset([(one.place, one.question) for one in covers])
-        self.question = covers[0]
+        self.asked = [(one.place, one.question) for one in asked]
+        self.covers = frozenset(self.asked)
+        self.question = asked[0]
         self.reads = self.question.place[0] == MEDIA and len(self.question.place) == 2
+
+    def answer(
+        self, row: Sample, known: Mapping[tuple[Place, Callable[[Any], Hashable]], Hashable], seen: Seen
+    ) -> Hashable:
+        """Return the answer of a row that was traced, from those that its trace gave; asks for the others."""
+        if self.question.question is segments_in or not self.covers <= known.keys():
+            return self.ask(row.columns, seen)
+        return _together([known[one] for one in self.asked], self.question)
 
     def ask_all(self, every: Sequence[Mapping[str, object]], seen: Sequence[Seen]) -> Hashable:
         """Return the answer of rows if it is the same for all of them, else ``NOT_YET``."""
         place, question, _ = self.question
         answers: Iterator[Hashable]
-        if len(self.covers) > 1 or question is blank or len(place) > 1 or question is segments_in:
+        if question is blank and len(place) == 1:
+            if _none_blank(every, [place[0] for place, _ in self.asked]):
+                return False
+            answers = map(self.ask, every, seen)
+        elif len(self.asked) > 1 or len(place) > 1 or question is segments_in:
             answers = map(self.ask, every, seen)
         else:
             name: Any = place[0]
             answers = map(question, map(itemgetter(name), every))
         first = next(answers)
         return first if all(answer == first for answer in answers) else _NotYet
+
+
+def _none_blank(every: Sequence[Mapping[str, object]], names: Sequence[Any]) -> bool:
+    """Return whether the values of columns are texts, and none of them is blank."""
+    for name in names:
+        texts: list[Any] = [columns[name] for columns in every]
+        try:
+            if "" in texts or any(map(str.isspace, texts)):
+                return False
+        except TypeError:  # a number among them
+            return False
+    return True
 
 
 class _NotYet:
@@ -139,39 +164,55 @@ class FormTree(Generic[_F]):
             seen: Seen = {}
             while type(node := answers.get(answer)) is _Branch:  # others asked before
                 covered |= node.covers
-                (first, *others) = node.covers
-                found = known[first] if not others and first in known else node.ask(row.columns, seen)
-                answers, answer = node.answers, found
+                answers, answer = node.answers, node.answer(row, known, seen)
             for several in _grouped([one for one in asked if (one.place, one.question) not in covered]):
-                ask = _asks_blank(several) if several[0].question is blank else asker(several[0]) or _asker(several[0])
+                ask = asker(several[0]) or (_asker(several[0]) if len(several) == 1 else _asker_of_all(several))
                 branch = answers[answer] = _Branch(ask, several)
-                answers, answer = branch.answers, several[0].answer if len(several) == 1 else ask(row.columns, seen)
+                answers, answer = branch.answers, _together([one.answer for one in several], several[0])
             answers[answer] = form
 
 
 def _grouped(asked: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
-    """Yield questions one by one; those for blank texts in neighbouring columns together, as one costs less."""
-    held: list[Asked] = []
+    """Yield questions in groups that are asked at once, as they cost less.
+
+    One group are the questions for blank texts in columns, and the same question about elements of one list. No
+    question comes before the medium or the segments that were asked for before it.
+    """
+    groups: dict[Hashable, list[Asked]] = {}
     for one in asked:
-        if one.question is blank and len(one.place) == 1:
-            held.append(one)
+        place, question, _ = one
+        if place[0] == MEDIA or question is segments_in:
+            yield from groups.values()
+            groups = {}
+            yield [one]
             continue
-        if held:
-            yield held
-            held = []
-        yield [one]
-    if held:
-        yield held
+        about = place[:-1] if len(place) > 1 or question is blank else place
+        groups.setdefault((about, len(place), question), []).append(one)
+    yield from groups.values()
 
 
-def _asks_blank(asked: Sequence[Asked]) -> Getter:
-    """Return what asks whether texts are blank: False if none is, else the answer for each."""
-    if len(asked[0].place) > 1:
-        return _asker(asked[0])
-    names: list[Any] = [one.place[0] for one in asked]
-    if len(names) == 1:
-        (name,) = names
-        return lambda columns, _: blank(columns[name])
+def _together(answers: Sequence[Hashable], first: Asked) -> Hashable:
+    """Return the answer of a group of questions, of which ``first`` is the first; False if no column is blank."""
+    if len(answers) == 1:
+        return answers[0]
+    return tuple(answers) if first.question is not blank or len(first.place) > 1 or any(answers) else False
+
+
+def _asker_of_all(asked: Sequence[Asked]) -> Getter:
+    """Return what asks a group of questions."""
+    place, question, _ = asked[0]
+    name: Any = place[0]
+    if len(place) == 1:
+        return _asker_of_blanks([one.place[0] for one in asked])
+    if len(place) == 2:
+        elements_of = itemgetter(*[one.place[1] for one in asked])
+        return lambda columns, _: tuple(map(question, elements_of(columns[name])))  # type: ignore[arg-type]  # a list
+    getters = [getter(one.place) for one in asked]
+    return lambda columns, seen: tuple([question(get(columns, seen)) for get in getters])
+
+
+def _asker_of_blanks(names: Sequence[Any]) -> Getter:
+    """Return what asks whether texts in columns are blank: False if none is, else the answer for each."""
     values_of = itemgetter(*names)
 
     def ask(columns: Mapping[str, object], _: Seen) -> Hashable:

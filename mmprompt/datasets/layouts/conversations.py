@@ -50,7 +50,7 @@ def _dialogue(sample: Sample, turns: Sequence[tuple[str, str]], media: Mapping[s
     """
     turns, answer = _closing_answer(turns)
     queue = MediaQueue(media)
-    messages = [Message(role, queue.place(text)) for role, text in turns]
+    messages = [Message(role, queue.place(text) if "<" in text else text) for role, text in turns]
     queue.close()
     if not any(message.parts for message in messages):
         raise RowError("the dialogue has nothing to send", "give it a turn of the user", code="MM700")
@@ -92,7 +92,7 @@ def _turns_of(sample: Sample, column: str, role_key: str, text_key: str) -> list
 
 def _turn(turn: object, number: int, keys: tuple[str, str, str]) -> tuple[str, str]:
     column, role_key, text_key = keys
-    fields = turn if isinstance(turn, Mapping) else {}
+    fields = turn if isinstance(turn, (dict, Mapping)) else {}
     role, text = fields.get(role_key), fields.get(text_key)
     if not isinstance(role, str) or role.lower() not in ROLES:
         near = nearest(role, ROLES) if isinstance(role, str) else f"give it '{role_key}'"
