@@ -23,6 +23,7 @@ from mmprompt.render.wire_request import LinesTogether, RowLines, WireRequest
 from mmprompt.targets.limits import limits
 from mmprompt.targets.part_writer import PartWriter
 from mmprompt.targets.wire_json import Payload, writer_for
+from mmprompt.tasks.forms import ROW_FAULTS
 from mmprompt.tasks.media import TaskMedia, in_own_folder
 from mmprompt.tasks.task import Task
 
@@ -62,7 +63,7 @@ class FailedRow(NamedTuple):
 RowRequests = Union[PreparedRow, FailedRow]
 
 
-FAULTS = (MMPromptError, MemoryError)
+FAULTS = ROW_FAULTS
 """What costs one row and not the run: an error of ours, or media that take more memory than there is."""
 
 
@@ -115,7 +116,6 @@ class RequestBuilder:
         # so few media need no counting: each is within max_bytes, and nothing makes them larger
         few = min(2, bounds.max_request_bytes // bounds.max_bytes, bounds.max_request_media)
         self.few = 0 if self.media.decodes else few
-        self.request_bytes = bounds.max_request_bytes
         self._before: Files = {}  # of the request before: rows share the pictures of their examples
         images = limits(target).modalities.get("image")
         known = () if self.media.reader.policy.fetch else limits(target).schemes
@@ -128,6 +128,9 @@ class RequestBuilder:
     def scheme_sent(self, source: str) -> str:
         """Return how a plain address begins that is sent as it is; empty for another source."""
         return source[:5] if source[:5] in self.url_heads and is_plain_url(source) else ""
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_before": {}}
 
     def close(self) -> None:
         """End the decoding processes; the builder can be used again."""
@@ -200,7 +203,7 @@ class RequestBuilder:
         """Return the prompts of a sample before the meta template, with as many examples as the target has room for."""
         return self.task.assembled(sample, max_images=self._max_images, replies=replies)
 
-    def walk(self, sample: Sample, writer: PartWriter) -> Iterator[WireRequest]:
+    def traced(self, sample: Sample, writer: PartWriter) -> Iterator[WireRequest]:
         """Yield the requests of a sample as ``writer`` writes and reads them, within no bounds on a request."""
         return self._requests(sample, lambda _, messages: writer.write(messages))
 
@@ -284,11 +287,11 @@ def prepared_rows(
     """Return a context that gives what ``prepare`` makes of each row, in order.
 
     ``together`` takes the place of ``prepare`` where rows are prepared in the calling thread: it gets all of them.
-    With ``workers`` above 1 that many threads prepare rows, each with its own decoding process. Rows whose media
-    are only read gain nothing from threads, so they are prepared in the calling thread.
+    With ``workers`` above 1 that many threads prepare rows whose media are decoded, each with its own decoding process,
+    or fetched. Rows whose media are only read gain nothing from threads, so they are prepared in the calling thread.
     """
     keep_heap()
-    if workers == 1 or not builder.media.decodes:
+    if workers == 1 or not (builder.media.decodes or builder.media.reader.policy.fetch):
         return nullcontext(map(prepare, rows) if together is None else together(rows))
     return closing(ordered_map(prepare, rows, workers, item_bytes=sample_bytes, result_bytes=_request_bytes))
 

@@ -61,7 +61,7 @@ class Form(NamedTuple):
 
     def takes(self, rows: Sequence[Sample]) -> bool:
         """Return whether the lines of rows are the form's: where their ids stand in its column, and are exact."""
-        if self.line is None or self.most is not None or not all(type(row[1]) in _EXACT for row in rows):
+        if self.line is None or not all(type(row[1]) in _EXACT for row in rows):
             return False
         named = self.named
         return named is None or all(row[0].get(named) is row[1] for row in rows)
@@ -160,7 +160,9 @@ class Forms:
             reader = node if type(node) is Branch and len(node.answers) == 1 else None
             (form,) = (node,) if reader is None else reader.answers.values()
             if type(form) is Form and form.takes(rows):
-                return form, reader, form.line.texts(every, seen)  # type: ignore[union-attr]  # takes has looked
+                texts = form.line.texts(every, seen)  # type: ignore[union-attr]  # takes has looked
+                if reader is not None or form.most is None or max(map(len, texts)) <= form.most:
+                    return form, reader, texts
         except FAULTS:
             pass
         return None, None, []
@@ -170,15 +172,10 @@ class Forms:
     ) -> RowLines | list[WireRequest] | None:
         """Return the line of a row whose only file is read now; another answer than the known one takes another form.
 
-        Args:
-            row: the row.
-            text: its line, if its file gives the known answer.
-            seen: what its questions found.
-            form: the form of the line.
-            reader: reads the file, and has one answer yet.
+        ``text`` is its line, of ``form``, if its file gives the known answer. ``seen`` is what its questions found.
         """
         try:
-            if reader.ask(row[0], seen) not in reader.answers or len(reader.answers) > 1 or form.line is None:
+            if reader.answers.get(reader.ask(row[0], seen)) is not form or form.line is None:
                 return self.line(row)
             payloads = form.line.payloads(seen)
             if form.most is not None:
@@ -193,28 +190,25 @@ class Forms:
             return None
         if key is None:
             key = key_of(row)
-        root = self._tree.roots.get(key, NOT_YET)
         try:
-            form = self._counting(row, root, seen) if key in self._counted else self._tree.find(root, row[0], seen)
-            if form is not NOT_YET:
-                return form  # type: ignore[no-any-return]  # a form, or None
-            if self._traced(row, key) is None:
-                return None
-            name = seen.get("id")
-            seen.clear()
-            seen["id"] = name
-            root = self._tree.roots[key]
-            if key in self._counted:
-                return self._counting(row, root, seen)  # type: ignore[no-any-return]  # a form, or None
-            return self._tree.find(root, row[0], seen)  # type: ignore[no-any-return]  # likewise
+            form = self._found(row, key, seen)
+            if form is NOT_YET and self._traced(row, key) is not None:
+                name = seen.get("id")
+                seen.clear()
+                seen["id"] = name
+                form = self._found(row, key, seen)
         except FAULTS:
             return None
+        return None if form is NOT_YET else form  # a file may have changed since
 
-    def _counting(self, row: Sample, root: Any, seen: Seen) -> Any:
-        """Return the form of a row with so many media that they are counted as they are read."""
+    def _found(self, row: Sample, key: Hashable, seen: Seen) -> Any:
+        """Return the form that the answers of a row lead to. Where there are many media, they are counted."""
+        root = self._tree.roots.get(key, NOT_YET)
+        if key not in self._counted:
+            return self._tree.find(root, row[0], seen)
         request = self._builder.request_reader()
         seen["read"] = request.read
-        form = self._tree.find(root, row.columns, seen)
+        form = self._tree.find(root, row[0], seen)
         if form is not NOT_YET:
             self._builder.keep(request)
         return form
@@ -234,9 +228,14 @@ class Forms:
         self._tree.keep(row, key, tracer.trace.asked, form, tracer.asker)
         return form
 
-    def kept(self, part: MediaPart, prefix: str) -> Payload:
-        """Return what stands for a medium that all rows have, with its base64 if there is room for it."""
+    def kept(self, part: MediaPart, prefix: str, before: Payload | None = None) -> Payload:
+        """Return what stands for a medium that all rows have, with its base64 if there is room for it.
+
+        ``before`` stood there until now.
+        """
         payload = Payload(prefix, part)
+        if before is not None and before.base64:
+            self._room += len(before.part.data) * 7 // 3
         size = len(part.data) * 7 // 3
         if size > self._room:
             return payload
@@ -263,7 +262,7 @@ class _Tracer:
         """Return the form of a row; None if a value decides in a way that no question covers."""
         builder = self._builder
         writer = builder.writer.with_reader(self._read)
-        wires = list(builder.walk(row._replace(columns=stand_ins(row.columns, self.trace)), writer))
+        wires = list(builder.traced(row._replace(columns=stand_ins(row.columns, self.trace)), writer))
         most = builder.media.reader.policy.max_request_media
         if not self.trace.is_plain or not wires or self.media > most or (len(wires) > 1 and self.files > builder.few):
             return None
@@ -281,13 +280,12 @@ class _Tracer:
             raise TypeError
         self.media += 1
         builder, source = self._builder, ref.source
-        if type(source) is Pieces:
-            ref = ref._replace(source=source.itself())
-            self.trace.is_plain = False
-        elif stands_in(source):
+        if stands_in(source):
             if type(source.real) is str and builder.takes_addresses and source.asked(builder.scheme_sent):
                 return ref._replace(name=source)  # type: ignore[arg-type]  # it stands for an address
             ref = ref._replace(source=source.real)
+        if type(source) is Pieces or not self.trace.is_plain or hasattr(ref.source, "read"):  # a stream is read once
+            raise TypeError
         self.files += 1
         part = builder.media.reading(ref)
         place: Place = (MEDIA, len(self._refs))
@@ -364,7 +362,7 @@ class RequestForm:
         return _Gaps.joined(*pieces, b"}\n")
 
     def wire(self, columns: Mapping[str, object], seen: Seen) -> WireRequest:
-        """Return the request of a row; fails with one of ``_FAULTS`` if the row has to be walked."""
+        """Return the request of a row; fails with one of ``FAULTS`` if the row has to be walked."""
         filled = {key: EncodedJSON(*value.filled(columns, seen)) for key, value in self._values.items()}
         if self._most is not None:
             every = filled.values()
@@ -400,8 +398,8 @@ class _Medium:
         if self._forms is None:
             return Payload(self._prefix, part)
         kept = self._kept
-        if kept is None or kept.part is not part:
-            kept = self._kept = self._forms.kept(part, self._prefix)
+        if kept is None or (kept.part is not part and kept.part != part):
+            kept = self._kept = self._forms.kept(part, self._prefix, kept)
         return kept
 
 

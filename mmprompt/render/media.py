@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mmprompt.datasets.sample import Row
 from mmprompt.errors import RowError
 from mmprompt.errors.findings import Note
-from mmprompt.messages import MediaPart
+from mmprompt.messages import MODALITIES, MediaPart
 from mmprompt.targets.wire_json import EncodedJSON, Payload
 
 
@@ -26,6 +26,10 @@ class SentMedium(NamedTuple):
     sha256: str
     origin: str
     changes: tuple[str, ...]
+
+
+_OF_TOOLS = frozenset(("tool_calls", "input", "function_call", "function_response"))
+"""The keys of calls and results of functions, which hold no media. An argument may be called url."""
 
 
 def sample_bytes(row: Row) -> int:
@@ -65,21 +69,33 @@ def media_of(wire: object) -> list[MediaPart]:
     return []
 
 
-def sent_media(wire: object, kind: str = "") -> Iterator[SentMedium]:
-    """Yield the media of a wire form; ``kind`` is the type of the content part around it."""
+def sent_media(wire: object) -> Iterator[SentMedium]:
+    """Yield the media of a wire form, in order."""
+    for modality, medium in _placed(wire, ""):
+        yield SentMedium(modality, "", 0, "", medium, ()) if isinstance(medium, str) else _sent(medium)
+
+
+def count_media(wire: object) -> int:
+    """Return how many media a wire form sends."""
+    return sum(1 for _ in _placed(wire, ""))
+
+
+def _placed(wire: object, modality: str) -> Iterator[tuple[str, MediaPart | str]]:
+    """Yield each medium of a wire form, or its URL, with the modality that the keys and types around it say."""
     if type(wire) is Payload:
-        yield _sent(wire.part)
+        yield wire.part.modality, wire.part
     elif isinstance(wire, dict):
-        kind = str(wire.get("type") or wire.get("mime_type") or kind)
+        own = str(wire.get("type") or wire.get("mime_type"))
+        modality = next((name for name in MODALITIES if name in own), modality)
         for key, value in wire.items():
-            if key in ("url", "file_uri") and isinstance(value, str):
-                modality = next((m for m in ("image", "audio", "video") if m in kind), kind)
-                yield SentMedium(modality, "", 0, "", value, ())
-            else:
-                yield from sent_media(value, key if key.endswith("_url") else kind)
+            if isinstance(value, str):
+                if key == "file_uri" or (modality and key in ("url", modality)):
+                    yield modality, value
+            elif key not in _OF_TOOLS:
+                yield from _placed(value, modality)
     elif isinstance(wire, list):
         for value in wire:
-            yield from sent_media(value, kind)
+            yield from _placed(value, modality)
 
 
 def _sent(part: MediaPart) -> SentMedium:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mmprompt.datasets.openai_chat import own_settings
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import TaskError, nearest, shown
+from mmprompt.errors import TargetError, TaskError, nearest, shown
 from mmprompt.errors.findings import Note
 from mmprompt.messages import Message
 from mmprompt.render.answers import RowAnswers
@@ -129,7 +129,7 @@ class Renderer:
         """Return a function that stores ids and their places; in a batch the ids 2 and "2" are the same."""
         if self._batch is None:
             return ids.add_all
-        return lambda names, places: ids.add_all([custom_id(name) for name in names], places)
+        return lambda names, places: ids.add_all([_batch_name(name) for name in names], places)
 
     def close(self) -> None:
         """End the decoding processes; the renderer can be used again."""
@@ -221,6 +221,14 @@ class Renderer:
         """Return the content parts of the media beside a string; None if it has no media."""
         media = getattr(string, "media", ())
         return content_of(self.builder.wire(sample, [Message("user", media)], in_place=True)) if media else None
+
+
+def _batch_name(name: object) -> object:
+    """Return the name of a row in a batch; an id that no batch can hold stays, as its row is left out."""
+    try:
+        return custom_id(name)
+    except TargetError:
+        return name
 
 
 def _batch_record(row: Sample, request: WireRequest, settings: RequestSettings) -> Record:

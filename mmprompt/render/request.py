@@ -15,7 +15,7 @@ from mmprompt.media.changes import Changes
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.render.answers import RowAnswers
 from mmprompt.render.builder import FailedRow, PreparedRow, RequestBuilder, prepared_rows
-from mmprompt.render.media import SentMedium, media_of, no_room, notes_of, part_bytes, sent_media
+from mmprompt.render.media import SentMedium, count_media, media_of, no_room, notes_of, part_bytes, sent_media
 from mmprompt.render.settings import RequestSettings, request_settings
 from mmprompt.render.wire_request import WireRequest
 from mmprompt.targets.json_values import JSONValue
@@ -88,7 +88,8 @@ class Request(Mapping[str, Any]):
         media = media_of(self._wire.wire)
         beside = [f" {n} {v!r}"[:_SHOWN] for n, v in (("turn", self.turn), ("label", self.label)) if v is not None]
         name = f"{str(self.id)[:_SHOWN]!r}{''.join(beside)} for {self._settings.target}"
-        return f"<Request {name}: {len(media)} media, {sum(map(part_bytes, media)):,} bytes>"
+        count = count_media(decoded(self._wire.wire))
+        return f"<Request {name}: {count} media, {sum(map(part_bytes, media)):,} bytes>"
 
     def _repr_html_(self) -> str:
         """Return the request for a notebook."""

@@ -79,7 +79,7 @@ def render(
         writer: receives the lines.
         limit: reads at most this many rows.
         strict: raises the first error; without it a bad row is left out.
-        workers: threads that prepare rows, where their media are decoded.
+        workers: threads that prepare rows.
         on_error: receives each bad row.
         on_note: receives what is accepted but odd, such as a wrong declared type.
         on_row: called after each row, before its error.
@@ -92,31 +92,35 @@ def render(
             if len(seen) >= _IDS_AT_ONCE:
                 _remember(seen, remember)
             if type(ready) is LinesTogether:
-                several, lines = ready
-                seen += [(row[1], row[4], row[3]) for row in several]
-                done += len(several)
-                writer.write_rows(lines)
-                if on_row is not None:
-                    for _ in several:
-                        on_row()
+                done += _put_together(ready, seen, writer, on_row)
                 continue
             if isinstance(made := ready if type(ready) is tuple else finish(ready), FailedRow):  # type: ignore[arg-type]  # not together
-                failed += _left_out(made, _number(made.row, renderer.rows, done + failed), seen, on_row, on_error)
-                if strict:
-                    writer.flush()
-                    raise made.error
+                number = _number(made.row, renderer.rows, done + failed)
+                failed += _left_out(made, number, seen, on_row, on_error, writer if strict else None)
                 continue
             row, chunks, notes = made  # type: ignore[misc]  # prepared and failed rows are no plain tuples
-            if on_row is not None:
-                on_row()
             seen.append((row.id, row.row, row.line))
             done += 1
             write(chunks)
+            if on_row is not None:
+                on_row()
             for note in notes:
                 on_note(note.located(Where(row.file, row.line, sample=row.label)))
         writer.flush()
         _remember(seen, remember)
         return RenderReport(done, failed, report_repeats(kept.repeats(), renderer, on_error))
+
+
+def _put_together(
+    ready: LinesTogether, seen: list[_Seen], writer: RowWriter, on_row: Callable[[], object] | None
+) -> int:
+    """Write the lines of several rows, and return how many there are."""
+    seen += [(row[1], row[4], row[3]) for row in ready.rows]
+    writer.write_rows(ready.lines)
+    if on_row is not None:
+        for _ in ready.rows:
+            on_row()
+    return len(ready.rows)
 
 
 def _left_out(
@@ -125,8 +129,12 @@ def _left_out(
     seen: list[_Seen],
     on_row: Callable[[], object] | None,
     on_error: OnError,
+    last: RowWriter | None,
 ) -> bool:
-    """Report a row that has no line, and return whether it is a row: an error may be about all of them."""
+    """Report a row that has no line, and return whether it is a row: an error may be about all of them.
+
+    ``last`` is the writer if this error ends the run. It writes what came before, and the error is raised.
+    """
     row = failed.row
     is_row = type(row) is not UnfilledSlotError
     if on_row is not None and is_row:
@@ -134,6 +142,9 @@ def _left_out(
     if type(row) is Sample:
         seen.append((row.id, row.row, row.line))
     on_error(failed, number if is_row else None)
+    if last is not None:
+        last.flush()
+        raise failed.error
     return is_row
 
 

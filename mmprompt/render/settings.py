@@ -89,7 +89,9 @@ class RequestSettings(NamedTuple):
             raise TaskError(f"{self.target} requires max_tokens in each request", hint, Where(setting="max_out_len"))
         if (named := model or body.get("model") or self.model) and self.wire != "gemini":
             body["model"] = named
-        body.update(keyed(wire))
+        for key, value in keyed(wire).items():
+            body.pop(key, None)  # the messages come last, whatever the settings name
+            body[key] = value
         return body
 
 

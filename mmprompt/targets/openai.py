@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from mmprompt.errors import TargetError
-from mmprompt.messages import MediaPart, MediaRef, Message, TextPart, checked
+from mmprompt.messages import MediaPart, MediaRef, Message, TextPart, ask, checked
 from mmprompt.targets.json_values import plain
 from mmprompt.targets.limits import check_media, modality_limits
 from mmprompt.targets.openai_reading import AUDIO_FORMATS, from_openai
@@ -21,6 +21,7 @@ from mmprompt.targets.part_writer import (
     Tally,
     Wire,
     WireValue,
+    is_address,
     quoted,
     text_payload,
     url_of,
@@ -86,7 +87,7 @@ class OpenAIWriter(ChatWriter):
     def _named(self, ref: MediaRef) -> Wire:
         """Return the content part of a medium that is sent by name."""
         modality, source, form, options, extra, url = ref
-        if url is None or url is not source:  # otherwise the reader decided to send the source as it is
+        if url is None or url is not source or ask(url, is_address):  # the reader may send another source as it is
             url = url_of(ref, self._known)
         forms = self._forms.get(modality) or modality_limits(self._known, modality).forms
         form = form if form in forms else forms[0]  # the template's form if the target has it

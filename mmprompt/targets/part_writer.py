@@ -255,6 +255,11 @@ def url_of(ref: MediaRef, known: Limits) -> str:
     return url
 
 
+def is_address(url: str) -> bool:
+    """Return whether a name is an http(s) URL."""
+    return url[:8].lower().startswith(("http://", "https://"))
+
+
 def scheme_of(url: str) -> str:
     """Return what stands before the first colon, in small letters."""
     return url.partition(":")[0].lower()

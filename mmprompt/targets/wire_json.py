@@ -65,8 +65,15 @@ def labelled(wires: Mapping[str, Written]) -> Wire:
 
 
 def custom_id(sample_id: object) -> str:
-    """Return the batch ``custom_id``: the id if it is a string, otherwise its JSON text."""
-    return sample_id if isinstance(sample_id, str) else json.dumps(sample_id, ensure_ascii=False)
+    """Return the batch ``custom_id``: the id if it is a string, otherwise its JSON text.
+
+    Raises:
+        TargetError: JSON cannot hold it.
+    """
+    try:
+        return sample_id if isinstance(sample_id, str) else json.dumps(sample_id, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        raise TargetError(f"the id is {type(sample_id).__name__}", "give a text or a number", code="MM007") from None
 
 
 def batch_id(sample_id: object, turn: int | None) -> str:

@@ -14,6 +14,7 @@ a value decides in a way that no question covers, and where the row has an error
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from math import isnan
 from operator import itemgetter
 from threading import Lock
@@ -165,7 +166,10 @@ class FormTree(Generic[_F]):
             while type(node := answers.get(answer)) is _Branch:  # others asked before
                 covered |= node.covers
                 answers, answer = node.answers, node.answer(row, known, seen)
-            for several in _grouped([one for one in asked if (one.place, one.question) not in covered]):
+            left = [one for one in asked if (one.place, one.question) not in covered]
+            if form is None:  # no file is read to find out that a row is walked
+                left = list(takewhile(lambda one: one.place[0] != MEDIA, left))
+            for several in _grouped(left):
                 ask = asker(several[0]) or (_asker(several[0]) if len(several) == 1 else _asker_of_all(several))
                 branch = answers[answer] = _Branch(ask, several)
                 answers, answer = branch.answers, _together([one.answer for one in several], several[0])
