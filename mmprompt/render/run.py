@@ -71,12 +71,9 @@ def render(
     on_row: Callable[[], object] | None = None,
     ids: RepeatedIds | IdFile | None = None,
 ) -> RenderReport:
-    """Render ``rows`` to ``writer``, in order. The output is the same for any ``workers``.
+    """Render rows, samples and errors of others, to a writer, in order. The output is the same for any ``workers``.
 
     Args:
-        renderer: renders each row.
-        rows: samples, and errors of rows that could not be read.
-        writer: receives the lines.
         limit: reads at most this many rows.
         strict: raises the first error; without it a bad row is left out.
         workers: threads that prepare rows.
@@ -95,8 +92,10 @@ def render(
                 done += _put_together(ready, seen, writer, on_row)
                 continue
             if isinstance(made := ready if type(ready) is tuple else finish(ready), FailedRow):  # type: ignore[arg-type]  # not together
-                number = _number(made.row, renderer.rows, done + failed)
-                failed += _left_out(made, number, seen, on_row, on_error, writer if strict else None)
+                failed += _left_out(made, _number(made.row, renderer.rows, done + failed), seen, on_row, on_error)
+                if strict:
+                    writer.flush()
+                    raise made.error
                 continue
             row, chunks, notes = made  # type: ignore[misc]  # prepared and failed rows are no plain tuples
             seen.append((row.id, row.row, row.line))
@@ -129,12 +128,8 @@ def _left_out(
     seen: list[_Seen],
     on_row: Callable[[], object] | None,
     on_error: OnError,
-    last: RowWriter | None,
 ) -> bool:
-    """Report a row that has no line, and return whether it is a row: an error may be about all of them.
-
-    ``last`` is the writer if this error ends the run. It writes what came before, and the error is raised.
-    """
+    """Report a row that has no line, and return whether it is a row: an error may be about all of them."""
     row = failed.row
     is_row = type(row) is not UnfilledSlotError
     if on_row is not None and is_row:
@@ -142,9 +137,6 @@ def _left_out(
     if type(row) is Sample:
         seen.append((row.id, row.row, row.line))
     on_error(failed, number if is_row else None)
-    if last is not None:
-        last.flush()
-        raise failed.error
     return is_row
 
 
