@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from mmprompt.datasets.repeated_ids import IdFile, RepeatedIdError, RepeatedIds
 from mmprompt.datasets.sample import Row, Sample
-from mmprompt.errors import Where
+from mmprompt.errors import MMPromptError, Where
 from mmprompt.errors.findings import Note
 from mmprompt.render.builder import FailedRow
 from mmprompt.render.renderer import Renderer
@@ -68,12 +68,15 @@ def render(
     workers: int = 1,
     on_error: OnError = unheard,
     on_note: OnNote = unheard,
-    on_row: Callable[[], object] | None = None,
+    on_row: Callable[[], object] = unheard,
     ids: RepeatedIds | IdFile | None = None,
 ) -> RenderReport:
-    """Render rows, samples and errors of others, to a writer, in order. The output is the same for any ``workers``.
+    """Render ``rows`` to ``writer``, in order. The output is the same for any ``workers``.
 
     Args:
+        renderer: renders each row.
+        rows: samples, and errors of rows that could not be read.
+        writer: receives the lines.
         limit: reads at most this many rows.
         strict: raises the first error; without it a bad row is left out.
         workers: threads that prepare rows.
@@ -90,35 +93,35 @@ def render(
                 _remember(seen, remember)
             if type(ready) is LinesTogether:
                 done += _put_together(ready, seen, writer, on_row)
-                continue
-            if isinstance(made := ready if type(ready) is tuple else finish(ready), FailedRow):  # type: ignore[arg-type]  # not together
+            elif isinstance(made := ready if type(ready) is tuple else finish(ready), FailedRow):  # type: ignore[arg-type]  # not together
                 failed += _left_out(made, _number(made.row, renderer.rows, done + failed), seen, on_row, on_error)
                 if strict:
-                    writer.flush()
-                    raise made.error
-                continue
-            row, chunks, notes = made  # type: ignore[misc]  # prepared and failed rows are no plain tuples
-            seen.append((row.id, row.row, row.line))
-            done += 1
-            write(chunks)
-            if on_row is not None:
+                    raise _flushed(writer, made.error)
+            else:
+                row, chunks, notes = made  # type: ignore[misc]  # prepared and failed rows are no plain tuples
+                seen.append((row.id, row.row, row.line))
+                done += 1
+                write(chunks)
                 on_row()
-            for note in notes:
-                on_note(note.located(Where(row.file, row.line, sample=row.label)))
+                for note in notes:
+                    on_note(note.located(Where(row.file, row.line, sample=row.label)))
         writer.flush()
         _remember(seen, remember)
         return RenderReport(done, failed, report_repeats(kept.repeats(), renderer, on_error))
 
 
-def _put_together(
-    ready: LinesTogether, seen: list[_Seen], writer: RowWriter, on_row: Callable[[], object] | None
-) -> int:
+def _flushed(writer: RowWriter, error: MMPromptError) -> MMPromptError:
+    """Write the rows before an error that ends the run, and return it."""
+    writer.flush()
+    return error
+
+
+def _put_together(ready: LinesTogether, seen: list[_Seen], writer: RowWriter, on_row: Callable[[], object]) -> int:
     """Write the lines of several rows, and return how many there are."""
     seen += [(row[1], row[4], row[3]) for row in ready.rows]
     writer.write_rows(ready.lines)
-    if on_row is not None:
-        for _ in ready.rows:
-            on_row()
+    for _ in ready.rows:
+        on_row()
     return len(ready.rows)
 
 
@@ -126,13 +129,13 @@ def _left_out(
     failed: FailedRow,
     number: int,
     seen: list[_Seen],
-    on_row: Callable[[], object] | None,
+    on_row: Callable[[], object],
     on_error: OnError,
 ) -> bool:
     """Report a row that has no line, and return whether it is a row: an error may be about all of them."""
     row = failed.row
     is_row = type(row) is not UnfilledSlotError
-    if on_row is not None and is_row:
+    if is_row:
         on_row()
     if type(row) is Sample:
         seen.append((row.id, row.row, row.line))
