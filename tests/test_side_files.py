@@ -123,8 +123,27 @@ def test_a_plan_that_is_none_is_refused(plan: str, folder: Path, capsys: pytest.
     assert "plan.json" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", ["model: {model: !!timestamp x}", "model: !!timestamp x", "!!timestamp x: 5"])
-def test_a_time_that_is_none_is_malformed_yaml(text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+ODD_YAML = (
+    "model: {model: !!timestamp x}", "model: !!timestamp x", "!!timestamp x: 5", "model: !!bool x", 'model: !!int ""',
+    'model: !!int "-"', 'model: !!float ""', 'model: "\\UFFFFFFFF"',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ODD_YAML)
+def test_a_value_that_is_not_of_its_tag_is_malformed_yaml(
+    text: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "task.yaml").write_text(f"dataset: rows.jsonl\n{text}\n")
     assert main(["render", "task.yaml"]) == 2
     assert "malformed YAML" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text", ['dataset: {path: rows.jsonl}\nmedia: {roots: ["\\ud800"]}', 'include: "\\ud800"\ndoc_to_text: x']
+)
+def test_half_a_surrogate_pair_in_a_path_is_refused(
+    text: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "task.yaml").write_text(text)
+    assert main(["render", "task.yaml"]) == 2
+    assert "\\ud800" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from mmprompt.check.selection import covers, known_prefix
+from mmprompt.datasets.side_files import require_regular
 from mmprompt.errors import TaskError, nearest, shown
 from mmprompt.errors.findings import Finding
 from mmprompt.tasks.files import read_toml
@@ -69,6 +70,8 @@ class Configuration(NamedTuple):
         if self.baseline is not None and not _is_below(self.baseline, self.root):
             what = f"the baseline {shown(os.path.relpath(self.baseline, self.root))} lies outside this folder"
             raise TaskError(what, "name it with --baseline FILE").located(file=self.file)
+        if self.baseline is not None:
+            require_regular(self.baseline)
         return self.baseline
 
     def hides(self, finding: Finding) -> bool:

@@ -69,6 +69,8 @@ class CheckSettings(NamedTuple):
             raise TaskError("--diff writes nothing, and --write-baseline does", "give one of the two")
         if arguments.write_baseline and (of_report := _of_report(arguments)):
             raise TaskError(f"--write-baseline writes no report, and {of_report} is for one", "give one of the two")
+        if arguments.write_baseline and baseline is not None and os.path.isfile(baseline) and os.path.getsize(baseline):
+            Baseline(baseline)  # nothing else is replaced
         for written in (arguments.output_file, arguments.output, baseline if arguments.write_baseline else None):
             check_output(written)
         return cls(

@@ -19,6 +19,7 @@ from mmprompt.cli.check_settings import CheckSettings, state_files
 from mmprompt.cli.dataset_options import tell_format
 from mmprompt.cli.mending import Mending
 from mmprompt.cli.progress import RowCounter, progress
+from mmprompt.cli.report import refuse_rows
 from mmprompt.cli.task_options import other_dataset, policy_of, task_of
 from mmprompt.datasets.output import output
 from mmprompt.errors import DatasetError, MMPromptError, TargetError, TaskError
@@ -63,7 +64,7 @@ class Run:
         """
         if self._arguments.engine is not None and (self._arguments.fix or self._arguments.diff):
             raise TaskError("--fix and --diff do not go with --engine", "leave out --engine")
-        inputs = list(opened_inputs(self._arguments))
+        inputs = self._inputs()
         mending = Mending(self._arguments)
         if self._arguments.fix or self._arguments.diff:
             for each in inputs:
@@ -91,6 +92,12 @@ class Run:
             for store in stores:
                 store.remove()
         return self._summary
+
+    def _inputs(self) -> list[Input]:
+        inputs = list(opened_inputs(self._arguments))
+        if any(each.task is None for each in inputs):
+            refuse_rows(self._arguments.output_file)
+        return inputs
 
     def _report(self, report: Report, checked: Iterable[tuple[Input, Store]]) -> None:
         report.begin()

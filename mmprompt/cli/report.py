@@ -13,7 +13,7 @@ from typing import NamedTuple
 from mmprompt._log import LISTENERS
 from mmprompt.cli import say, system_words
 from mmprompt.datasets.output import error_output, first_line
-from mmprompt.errors import NO_COLUMN, MMPromptError, Where, shown
+from mmprompt.errors import NO_COLUMN, MMPromptError, TaskError, Where, shown
 from mmprompt.errors.findings import Finding, Note
 from mmprompt.errors.missing_files import TOLD, MissingFiles
 from mmprompt.render.builder import FailedRow
@@ -32,6 +32,7 @@ _OF_A_KIND = 20
 
 _KINDS = 100
 _OTHER = ("", "of several kinds", "")
+_OF_ROWS = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".tar", ".gz", ".zst")
 _VALUES = r"'[^']*'|\d+"
 
 Message = tuple[str, str, str]
@@ -255,6 +256,19 @@ def _finding(error: MMPromptError | OSError) -> Finding:
     if isinstance(error, MMPromptError):
         return Finding.of(error)
     return Finding.at("MM900", system_words(error), "", Where())
+
+
+def refuse_rows(path: str | None) -> None:
+    """Refuse a report over a file of rows: it may be the dataset that could not be opened.
+
+    Raises:
+        TaskError: the file has the suffix of a dataset, and holds no report.
+    """
+    if path is None or not path.lower().endswith(_OF_ROWS) or not os.path.isfile(path):
+        return
+    if not (_holds_errors(path) or first_line(path).startswith(b'{"findings": [')):
+        what = f"{shown(path)} holds no report, and may be the dataset that cannot be opened"
+        raise TaskError(what, "write the report to another file")
 
 
 def _holds_errors(path: str) -> bool:

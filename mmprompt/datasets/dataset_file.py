@@ -42,9 +42,14 @@ class DatasetFile:
     __slots__ = ("_encoding", "_opener", "_packed", "_spent", "_stream", "head", "name", "root", "span")
 
     def __init__(
-        self, path: str | os.PathLike[str], encoding: str | None = None, opener: Callable[[str, int], int] | None = None
+        self,
+        path: str | os.PathLike[str],
+        encoding: str | None = None,
+        opener: Callable[[str, int], int] | None = None,
+        *,
+        pipe: bool = False,
     ) -> None:
-        """Read the head of the file.
+        """Read the head of the file. It may be a ``pipe`` or device if the caller named it: others may never end.
 
         Raises:
             DatasetError: the file is missing, a directory or unreadable, or the encoding is unknown.
@@ -70,6 +75,8 @@ class DatasetFile:
                 self.root = os.path.dirname(self.name) or os.curdir
                 with opened_input(self.name, opener=opener) as stream:
                     self.head = self._plain_head(_head_of(stream, _HEAD))
+            elif not (pipe or os.path.isdir(self.name)):
+                raise DatasetError(f"{shown(self.name)} is no regular file", "name it itself to read from it")
             else:
                 self._stream = opened_input(self.name)  # closed at the end of its one reading
                 self.head = self._plain_head(_head_of(self._stream, 1))

@@ -135,7 +135,9 @@ def parts_of(paths: Sequence[str], asked: Settings) -> tuple[list[Part], str | N
             found = folder.files_of(path, asked.split)
             given = path if found.format != "imagefolder" else None
         split = None if found.split else asked.split
-        opened = [_part(DatasetFile(file, asked.encoding), found.format, asked) for file in found.files]
+        opened = [
+            _part(DatasetFile(file, asked.encoding, pipe=file in paths), found.format, asked) for file in found.files
+        ]
         parts += [part._replace(split=split) for part in opened]
     if not parts:
         raise DatasetError("the list of files is empty", "name a file")

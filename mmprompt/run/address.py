@@ -155,7 +155,7 @@ def header_values(given: Iterable[str], environ: Mapping[str, str] | None = None
             raise ServerError(f"the header {name} is not an option", "leave it out: the client sets it")
         value = _key_in(variable, environ)
         if not value:
-            raise _unset(variable, f"set it to the value of the header {name}")
+            raise _unset(variable, "set it to the value of the header")
         if not (value.isascii() and value.isprintable()):
             raise ServerError(f"{_named(variable)} {_NOT_CARRIED}", "set it to ASCII text on one line")
         headers[name] = value

@@ -61,6 +61,7 @@ def run_ray(
     """
     _require_ray()
     address = os.environ.get("RAY_ADDRESS", "")
+    address = "local" if address.lower() == "local" else address  # Ray takes it in capitals too
     short = None if len(tempfile.gettempdir()) <= _LONGEST_FOLDER else "/tmp"  # noqa: S108  # the folder in it is ours
     with (
         tempfile.TemporaryDirectory(prefix="mmprompt-", dir=short, ignore_cleanup_errors=True) as folder,

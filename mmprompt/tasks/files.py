@@ -131,7 +131,11 @@ def is_task_file(path: str) -> bool:
 
 
 def _text(path: str) -> str:
-    """Return the text of a task file."""
+    """Return the text of a task file. One whose path the caller has not typed is a regular file."""
+    if type(path) is not TypedPath:
+        from mmprompt.datasets.side_files import require_regular  # noqa: PLC0415  # loads with the file
+
+        require_regular(path, typed=True)
     with opened_input(path) as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:

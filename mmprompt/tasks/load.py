@@ -13,7 +13,15 @@ from mmprompt.tasks.config import KEYS, DatasetSection, TaskConfig, task_config
 from mmprompt.tasks.default_prompt import SYSTEM
 from mmprompt.tasks.examples import CountTokens, Encoder, takes_examples, token_counter
 from mmprompt.tasks.files import TaskFile, TypedPath, is_task_file, read_task_file
-from mmprompt.tasks.grants import Grants, check_files, dataset_paths, folder_notes, granted_config, require_inside
+from mmprompt.tasks.grants import (
+    Grants,
+    check_files,
+    dataset_paths,
+    folder_notes,
+    granted_config,
+    refuse_pipes,
+    require_inside,
+)
 from mmprompt.tasks.section_values import ConfigValue
 from mmprompt.tasks.task import Task
 
@@ -115,6 +123,7 @@ def _task(  # noqa: PLR0917  # what the two ways of loading have in common
         checked = granted_config(checked, named, base, grants)
         if grants.within is not None:
             require_inside(dataset_paths(checked.dataset), grants.within)
+        refuse_pipes(dataset_paths(checked.dataset if dataset is None else {}))
     own, train = _open_datasets(checked, layouts=file.rows is None and not file.upstream)
     if grants is not None:
         judged = named if grants.within is None else ("path", "train")

@@ -59,6 +59,8 @@ def load_yaml(text: str, *, functions: bool = False) -> ConfigValue:
         raise malformed("YAML", error.reason, "remove the character", before.count("\n") + 1, column) from None
     except yaml.MarkedYAMLError as error:
         raise _marked(error) from None
+    except OverflowError:  # "\UFFFFFFFF"
+        raise malformed("YAML", "an escape names no character", _HINT, None, None) from None
     if "*" in text:
         _check_aliases(value)
     return value
@@ -129,9 +131,12 @@ def _loader(functions: bool) -> type[yaml.SafeLoader]:
                 ValueError,
                 OverflowError,
                 AttributeError,
-            ) as error:  # a date such as the 31st of February, a number too large
+                LookupError,
+            ) as error:  # a date such as the 31st of February, a number too large, "!!bool x"
                 hint = "put the text in quotes"
-                raise malformed("YAML", str(error), hint, mark.line + 1, mark.column + 1) from None
+                told = f"{shown(node.value)} is no {node.tag.rpartition(':')[2]}"
+                what = told if isinstance(error, LookupError) else str(error)
+                raise malformed("YAML", what, hint, mark.line + 1, mark.column + 1) from None
             return made
 
         def function_name(self, node: yaml.ScalarNode) -> FunctionName:

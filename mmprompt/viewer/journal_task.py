@@ -116,6 +116,8 @@ def _inside(name: str, folder: str, hint: str) -> str:
         raise OutsideError(f"{shown(name)} lies outside {shown(folder)}", hint) from None
     if not (os.path.exists(path) or any(mark in path for mark in "*?[")):
         raise OutsideError(f"{shown(name)} is not there any more", hint)
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise OutsideError(f"{shown(name)} is no regular file", hint)
     return path
 
 

@@ -169,6 +169,52 @@ def test_a_pipe_in_the_place_of_a_file_beside_the_data_hangs_nothing(
     assert (folder / name).is_fifo()
 
 
+@pytest.mark.parametrize("command", ["render", "view", "check", "stats", "init"])
+def test_a_pipe_in_a_folder_of_rows_hangs_nothing(folder: Path, command: str) -> None:
+    (folder / "rows").mkdir()
+    os.mkfifo(folder / "rows" / "rows.jsonl")
+    for path in ("rows", "rows/*.jsonl"):
+        done = ended(folder, (command, path))
+        assert done.returncode in ((1, 2) if command == "check" else (2,))  # a finding about the folder
+        assert b"'rows/rows.jsonl' is no regular file; name it itself to read from it" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("key", ["path: pipe", "path: d.jsonl, train: pipe", 'path: d.jsonl, join: ["pipe:id"]'])
+def test_a_task_file_that_names_a_pipe_as_dataset_hangs_nothing(folder: Path, key: str) -> None:
+    os.mkfifo(folder / "pipe")
+    (folder / "task.yaml").write_text(f"dataset: {{{key}}}\n")
+    done = ended(folder, ("render", "task.yaml"))
+    assert done.returncode == 2
+    assert b"the dataset 'pipe' is no regular file" in done.stderr
+
+
+@pytest.mark.parametrize("named", [{"dataset": {"path": "pipe"}}, {"task": "pipe.yaml"}])
+def test_a_manifest_that_names_a_pipe_hangs_nothing(folder: Path, named: dict[str, object]) -> None:
+    assert run_here(*RUN, cwd=folder).returncode == 0
+    for name in ("pipe", "pipe.yaml"):
+        os.mkfifo(folder / name)
+    (folder / "j.jsonl.manifest.json").write_text(json.dumps({"version": 1, **named}))
+    done = ended(folder, ("view", "j.jsonl", "-n"))
+    assert done.returncode == 0
+    assert b"is no regular file" in done.stderr
+
+
+def test_a_pipe_that_the_project_names_as_its_baseline_hangs_nothing(folder: Path) -> None:
+    os.mkfifo(folder / "known")
+    (folder / "pyproject.toml").write_text('[tool.mmprompt]\nbaseline = "known"\n')
+    for more in ((), ("--write-baseline",)):
+        done = ended(folder, ("check", "d.jsonl", *more))
+        assert done.returncode == 2
+        assert b"is a pipe, and only a regular file is used" in done.stderr
+
+
+def test_a_pipe_that_is_typed_is_read(folder: Path) -> None:
+    rows = (folder / "d.jsonl").read_bytes()
+    command = [sys.executable, "-m", "mmprompt", "render", "/dev/stdin", "--media-root", "."]
+    done = subprocess.run(command, cwd=folder, input=rows, capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout.count(b"\n")) == (0, 5)
+
+
 def test_a_file_that_only_has_the_name_of_a_lock_stays(folder: Path) -> None:
     (folder / "poetry.lock").write_text("packages")
     done = run_here(*RUN[:-1], "poetry", cwd=folder)

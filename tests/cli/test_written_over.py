@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -132,6 +133,37 @@ def test_the_project_file_names_no_dataset_as_a_baseline_to_write(folder: Path) 
     (folder / "pyproject.toml").write_text('[tool.mmprompt]\nbaseline = "d.jsonl"\n')
     assert run_here("check", "d.jsonl", "--write-baseline", cwd=folder).returncode == 2
     assert (folder / "d.jsonl").read_bytes() == before
+
+
+def test_a_baseline_that_is_written_replaces_nothing_but_a_baseline(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text('[tool.mmprompt]\nselect = ["MM1"]\nbaseline = "dev.jsonl"\n')
+    before = contents(folder)
+    for words in ((), ("--baseline", "pyproject.toml"), ("--baseline", "task.yaml")):
+        done = run_here("check", "d.jsonl", "--write-baseline", *words, cwd=folder)
+        assert done.returncode == 2
+        assert b"is not a baseline" in done.stderr
+        assert contents(folder) == before
+    (folder / "empty.json").write_bytes(b"")
+    for name in ("known.json", "empty.json", "new.json"):
+        done = run_here("check", "d.jsonl", "--baseline", name, "--write-baseline", "--select", "ALL", cwd=folder)
+        assert done.returncode == 0
+        assert b"MM" in (folder / name).read_bytes()
+
+
+def test_a_report_on_a_dataset_that_cannot_be_opened_replaces_no_rows(folder: Path) -> None:
+    (folder / "splits").mkdir()
+    for name in "abc":
+        shutil.copy(folder / "d.jsonl", folder / "splits" / f"{name}.jsonl")
+    (folder / "wrong.yaml").write_text("dataset: {path: dev.jsonl}\nfoo: 1\n")
+    before = contents(folder)
+    for words in (("splits", "--output-file", "splits/b.jsonl"), ("wrong.yaml", "--output-file", "dev.jsonl")):
+        done = run_here("check", *words, cwd=folder)
+        assert done.returncode == 2
+        assert b"holds no report, and may be the dataset that cannot be opened" in done.stderr
+        assert contents(folder) == before
+    for form in ("json", "jsonl"):
+        words = ("check", "wrong.yaml", "--output-file", f"report.{form}", "--output-format", form)
+        assert [run_here(*words, cwd=folder).returncode for _ in range(2)] == [1, 1]
 
 
 @pytest.mark.parametrize("medium", ["m/p1.png", "m/p2.png"])

@@ -168,3 +168,9 @@ def test_a_header_is_a_name_and_a_variable(header: str) -> None:
 def test_headers_that_cannot_be_sent(header: str, environment: dict[str, str], message: str) -> None:
     with pytest.raises(ServerError, match=message):
         server_access(LAB, headers=[header], environ=environment)
+
+
+def test_a_key_that_stands_where_the_name_of_a_header_belongs_is_not_shown() -> None:
+    with pytest.raises(ServerError) as caught:
+        server_access(LAB, headers=["sk-proj-secret=OTHER"], environ={})
+    assert "secret" not in str(caught.value)

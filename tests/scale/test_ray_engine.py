@@ -113,7 +113,7 @@ def heads():
 @pytest.mark.parametrize(
     "environment",
     [
-        {"RAY_ADDRESS": "local"},
+        {"RAY_ADDRESS": "Local"},
         {"RAY_AUTH_MODE": "disabled", "RAY_AUTH_TOKEN_PATH": "TOKEN"},
         {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "known", "RAY_ENABLE_K8S_TOKEN_AUTH": "1"},
     ],

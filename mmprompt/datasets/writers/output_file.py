@@ -123,4 +123,4 @@ def _put_media(made: str, folder: str) -> None:
             if not _is_kept(os.path.join(folder, name), file.read()):
                 new.append(name)
     for name in new:
-        put(os.path.join(made, name), os.path.join(folder, name))
+        put(os.path.join(made, name), os.path.join(folder, name), synced=False)
