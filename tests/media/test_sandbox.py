@@ -352,6 +352,16 @@ def forged_answer(value: object, *sizes: int) -> bytes:
     return len(header).to_bytes(4, "big") + header + bytes(sum(sizes))
 
 
+def test_an_answer_imports_no_module_but_ours(tmp_path, monkeypatch):
+    (tmp_path / "stranger.py").write_text(
+        "from typing import NamedTuple\nclass Pair(NamedTuple):\n    a: int\n    b: int\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(AnswerError):
+        answer_of(forged_answer(["fields", "stranger", "Pair", 1, 2]))
+    assert "stranger" not in sys.modules
+
+
 def test_an_answer_cannot_make_the_host_work():
     assert Fraction("1e5000").numerator.bit_length() > 16_000  # of 1e9999999999 it would never come back
     with pytest.raises(SyntaxError):
