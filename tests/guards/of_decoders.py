@@ -9,6 +9,7 @@ VIDEO, DECODING = "media/video/reading.py", "media/video/decoding.py"
 SOUND, ANSWERS = "media/audio/reading.py", "media/sandbox/answers.py"
 MALFORMED = "a file that takes over the child process"
 SWELLS = "a file that makes it crash, swell, hang or print"
+QUIET = ("test_sandbox.py::test_the_child_prints_nothing_reads_nothing_and_writes_no_file",)
 LISTS = "an HLS, concat or SDP list, text as video"
 SOUND_SWELLS = "a sound that swells when decoded or resampled, or is very long"
 PILLOWS_ERRORS_PASS = (
@@ -40,6 +41,7 @@ GUARDS = (
         "the limit on time",
         (SANDBOX + "process.py", "            if left <= 0:\n", "            if False:\n"),
         (SANDBOX + "child.py", "signal.setitimer(signal.ITIMER_REAL, min(job.seconds, LONGEST) + _GRACE)", "pass"),
+        tests=("test_sandbox.py::test_too_much_time_is_named",),
     ),
     guard(
         SWELLS,
@@ -50,8 +52,9 @@ GUARDS = (
         SWELLS,
         "the closed standard streams",
         (SANDBOX + "interpreter.py", "        stdin=subprocess.DEVNULL,\n        stdout=subprocess.DEVNULL,\n        stderr=subprocess.DEVNULL,\n", ""),
+        tests=QUIET,
     ),
-    guard(SWELLS, "the limit on files", (SANDBOX + "child.py", "    _lower(resource.RLIMIT_FSIZE, 0)\n", "")),
+    guard(SWELLS, "the limit on files", (SANDBOX + "child.py", "    _lower(resource.RLIMIT_FSIZE, 0)\n", ""), tests=QUIET),
     guard(
         MALFORMED,
         "the refusal of what is no answer",

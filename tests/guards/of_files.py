@@ -20,11 +20,6 @@ GUARDS = (
         JUDGES_NOTHING,
     ),
     guard(
-        "is absolute and outside the roots",
-        "the judgement before the open",
-        (FILES, 'if os.path.isabs(path) and ".." not in path and path.startswith(self._written):', "if os.path.isabs(path):"),
-    ),
-    guard(
         "leaves the root by `..`",
         "the look for dots where most files are read",
         (FILES, ' or ".." in path or len(path) > _LONG_PATH)', " or len(path) > _LONG_PATH)"),

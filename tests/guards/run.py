@@ -34,7 +34,8 @@ WIDE_SECONDS = 3600.0
 MOST_MEMORY = 4 << 30
 """Bytes of a process. Some guards keep a template or a server from taking all memory."""
 
-_FAILED = re.compile(r"^(?:FAILED|ERROR) \S*?(tests/.+?)(?: - (.*))?$", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) \S*?(tests/.+?)(?: - .*)?$", re.MULTILINE)
+_WHY = re.compile(r"^E +(\S.*)$", re.MULTILINE)
 
 
 class Copy:
@@ -63,12 +64,13 @@ class Copy:
         if code in (0, 5):
             return ""
         if found := _FAILED.search(told):
-            return f"{found[1]} ({(found[2] or 'no message')[:120]})"
+            why = _WHY.search(told)
+            return f"{found[1]} ({why[1][:150] if why else 'no message'})"
         return "a test that hangs" if code is None else f"a test that ends the process ({code})"
 
     def _run(self, words: Sequence[str], seconds: float) -> tuple[int | None, str]:
         """Run a command, and return its exit code with what it prints; no code if it was ended."""
-        environment = {**os.environ, "PYTHONPATH": str(self._folder), "COLUMNS": "250"}
+        environment = {**os.environ, "PYTHONPATH": str(self._folder)}
         with tempfile.TemporaryFile("w+") as told:
             process = subprocess.Popen(
                 words,
@@ -122,14 +124,15 @@ def seconds_of_tests(copy: Copy, guards: Sequence[Guard]) -> dict[str, float]:
     return taken
 
 
+def seconds_of(test: str, taken: dict[str, float]) -> float:
+    """Return how long a test takes, with all of its parameters."""
+    return taken.get(test.partition("[")[0], 0.0)
+
+
 def seen_by(guard: Guard, copy: Copy, taken: dict[str, float], *, rows_only: bool) -> str:
     """Return the test that sees a guard switched off among those of its row and of their folders."""
-    tests = named_tests(guard)
-    usual = sum(
-        seconds
-        for name, seconds in taken.items()
-        if any(test.startswith(name) or name.startswith(test) for test in tests)
-    )
+    tests = sorted(named_tests(guard), key=lambda test: seconds_of(test, taken))  # the quickest may see it
+    usual = sum([seconds_of(test, taken) for test in tests])
     copy.write(texts := texts_without(guard))
     try:
         fault = copy.fault(["-m", "", *paths_of(tests)], max(SECONDS, 4 * usual))
