@@ -315,6 +315,6 @@ GUARDS = (
     guard(
         "a file whose bytes or parts were changed at random",
         "our error in the place of PyAV's",
-        (VIDEO, "    except (av.FFmpegError, ValueError):\n        pass\n", "    except ZeroDivisionError:\n        pass\n"),
+        (VIDEO, "    except (av.FFmpegError, ValueError):\n        raise SourceError(\n", "    except ZeroDivisionError:\n        raise SourceError(\n"),
     ),
 )  # fmt: skip

@@ -94,7 +94,12 @@ GUARDS = (
     guard(SWELLS, "the deadline of an answer", (CONNECTIONS, "        if left <= 0:\n            raise TimeoutError\n", "        left = max(left, 10.0)\n")),
     guard(SWELLS, "the limit on its bytes", (FETCHER, "                if count > self._limit:", "                if False:")),
     guard(SWELLS, "the length that it states, against the limit", (FETCHER, "        if stated is not None and stated > self._limit:", "        if False:")),
-    guard(SWELLS, "the length that it states, against what came", (FETCHER, "        if stated is not None and count != stated:", "        if False:")),
+    guard(
+        SWELLS,
+        "the length that it states, against what came",
+        (FETCHER, "        if stated is not None and count != stated:", "        if False:"),
+        (FETCHER, "of a negative size\n            raise PassingError(_cut(count, stated)) from None", "of a negative size\n            pass"),
+    ),
     guard(
         "holds media tags",
         "the refusal of tags in what is joined",

@@ -44,8 +44,9 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         shutil.copytree(SOURCE, folder / "mmprompt", ignore=shutil.ignore_patterns("__pycache__"))
-        # an editable install, or the folder that the script was started in, must not win
-        told = self._run([sys.executable, "-c", "import mmprompt; print(mmprompt.__file__)"], SECONDS)[1]
+        # an editable install must not win, wherever a test starts a process
+        look = "import sys; sys.path.remove(''); import mmprompt; print(mmprompt.__file__)"
+        told = self._run([sys.executable, "-c", look], SECONDS)[1]
         if not Path(told.strip()).is_relative_to(folder):
             raise SystemExit(f"the tests would not run against the copy, but against {told}")
 
@@ -106,6 +107,7 @@ def _end_all(process: subprocess.Popen[bytes]) -> None:
 
 
 def paths_of(tests: Sequence[str]) -> list[str]:
+    """Return tests by their whole paths: they run in the folder of the copy."""
     return [str(TESTS.parent / test) for test in tests]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -334,6 +335,25 @@ def test_a_video_that_is_longer_than_allowed_is_refused_before_its_packets_are_r
             act(cut, MediaPolicy(max_seconds=1.9))
         with pytest.raises(SourceError):
             act(cut, POLICY)
+
+
+def test_a_video_is_as_long_as_its_packets_say_whatever_its_header_states():
+    data = clip(50, container="matroska")
+    at = data.index(b"\x44\x89\x88") + 3  # the duration, a number of 8 bytes in milliseconds
+    data = data[:at] + struct.pack(">d", 100) + data[at + 8 :]
+    with av.open(io.BytesIO(data)) as bait:
+        assert bait.duration == 100_000
+        assert sum(1 for packet in bait.demux(video=0) if packet.size) == 50
+    assert video_frames(data, MediaPolicy(max_seconds=2), count=1)
+    with pytest.raises(PolicyError, match=r"the video lasts 2.0 s, more than 1.9 s"):
+        video_frames(data, MediaPolicy(max_seconds=1.9), count=1)
+
+
+def test_the_bytes_of_packets_are_bounded():
+    data = clip(50, codec="rawvideo", container="avi")
+    assert video_frames(data, MediaPolicy(max_bytes=len(data) // 8 + 1), count=1)
+    with pytest.raises(PolicyError, match=r"the packets of the video take more than 8 x max_bytes"):
+        video_frames(data, MediaPolicy(max_bytes=len(data) // 10), count=1)
 
 
 def test_a_cut_video_is_an_error_wherever_it_is_cut():
