@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -34,6 +34,9 @@ WIDE_SECONDS = 3600.0
 MOST_MEMORY = 4 << 30
 """Bytes of a process. Some guards keep a template or a server from taking all memory."""
 
+LEFT_OUT = f"--ignore={TESTS / 'guards'}"
+"""The tests of the table, which see that its texts are not there."""
+
 _FAILED = re.compile(r"^(?:FAILED|ERROR) \S*?(tests/.+?)(?: - .*)?$", re.MULTILINE)
 _WHY = re.compile(r"^E +(\S.*)$", re.MULTILINE)
 
@@ -46,39 +49,54 @@ class Copy:
         shutil.copytree(SOURCE, folder / "mmprompt", ignore=shutil.ignore_patterns("__pycache__"))
         # an editable install must not win, wherever a test starts a process
         look = "import sys; sys.path.remove(''); import mmprompt; print(mmprompt.__file__)"
-        told = self._run([sys.executable, "-c", look], SECONDS)[1]
-        if not Path(told.strip()).is_relative_to(folder):
-            raise SystemExit(f"the tests would not run against the copy, but against {told}")
+        found = self._run([sys.executable, "-c", look], SECONDS)[1].strip()
+        if not Path(found).is_relative_to(folder):
+            raise SystemExit(f"the tests would not run against the copy, but against {found}")
 
-    def write(self, texts: dict[str, str] | None = None, *, files: Sequence[str] = ()) -> None:
-        """Write changed texts, or put ``files`` back as they are."""
-        changed = texts or {file: (SOURCE / file).read_text(encoding="utf-8") for file in files}
-        for file, text in changed.items():
+    @contextlib.contextmanager
+    def without(self, guard: Guard) -> Iterator[None]:
+        """Have a guard switched off in the copy for the time of a ``with`` block."""
+        texts = texts_without(guard)
+        self._write(texts)
+        try:
+            yield
+        finally:
+            self._write({file: (SOURCE / file).read_text(encoding="utf-8") for file in texts})
+
+    def _write(self, texts: dict[str, str]) -> None:
+        for file, text in texts.items():
             path = self._folder / "mmprompt" / file
             path.write_text(text, encoding="utf-8")
             for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):  # it goes by seconds and size
                 compiled.unlink()
 
     def fault(self, words: Sequence[str], seconds: float) -> str:
-        """Return which test fails first, and how; empty if all pass."""
-        code, told = self._run([*pytest_words(), "-x", *words], seconds)
+        """Return which test fails first, and how; empty if all pass.
+
+        Raises:
+            SystemExit: the tests cannot be collected: what stands in the place of a guard breaks the package.
+        """
+        code, said = self._run([*pytest_words(), "-x", *words], seconds)
         if code in (0, 5):
             return ""
-        if found := _FAILED.search(told):
-            why = _WHY.search(told)
+        found = _FAILED.search(said)
+        if code in (2, 3, 4) or (found and "::" not in found[1]):
+            raise SystemExit(f"pytest ends with {code}:\n{said[-2000:]}")
+        if found:
+            why = _WHY.search(said)
             return f"{found[1]} ({why[1][:150] if why else 'no message'})"
         return "a test that hangs" if code is None else f"a test that ends the process ({code})"
 
     def _run(self, words: Sequence[str], seconds: float) -> tuple[int | None, str]:
         """Run a command, and return its exit code with what it prints; no code if it was ended."""
         environment = {**os.environ, "PYTHONPATH": str(self._folder)}
-        with tempfile.TemporaryFile("w+") as told:
+        with tempfile.TemporaryFile("w+") as output:
             process = subprocess.Popen(
                 words,
                 cwd=self._folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=told,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
@@ -89,8 +107,8 @@ class Copy:
                 code = None
             finally:
                 _end_all(process)
-            told.seek(0)
-            return code, told.read()
+            output.seek(0)
+            return code, output.read()
 
 
 def pytest_words() -> list[str]:
@@ -135,24 +153,23 @@ def seen_by(guard: Guard, copy: Copy, taken: dict[str, float], *, rows_only: boo
     """Return the test that sees a guard switched off among those of its row and of their folders."""
     tests = sorted(named_tests(guard), key=lambda test: seconds_of(test, taken))  # the quickest may see it
     usual = sum([seconds_of(test, taken) for test in tests])
-    copy.write(texts := texts_without(guard))
-    try:
+    with copy.without(guard):
         fault = copy.fault(["-m", "", *paths_of(tests)], max(SECONDS, 4 * usual))
+        if fault or rows_only:
+            return fault
         folders = sorted({os.path.dirname(test) for test in tests})
-        if not fault and not rows_only:
-            fault = copy.fault([*paths_of(folders), f"--ignore={TESTS / 'guards'}"], WIDE_SECONDS)
-        return fault
-    finally:
-        copy.write(files=list(texts))
+        return copy.fault([*paths_of(folders), LEFT_OUT], WIDE_SECONDS)
 
 
 def seen_by_all(guard: Guard, copy: Copy) -> str:
     """Return the test of the default suite that sees a guard switched off."""
-    copy.write(texts := texts_without(guard))
-    try:
-        return copy.fault(["-n", str(AT_ONCE), str(TESTS), f"--ignore={TESTS / 'guards'}"], WIDE_SECONDS)
-    finally:
-        copy.write(files=list(texts))
+    with copy.without(guard):
+        return copy.fault(["-n", str(AT_ONCE), str(TESTS), LEFT_OUT], WIDE_SECONDS)
+
+
+def tell(guard: Guard, fault: str) -> None:
+    """Print whether a guard is seen, and by which test."""
+    print(f"{guard.name}: {f'seen by {fault}' if fault else 'NOT SEEN'}", flush=True)
 
 
 def main(words: Sequence[str], *, rows_only: bool = False) -> int:
@@ -174,14 +191,14 @@ def main(words: Sequence[str], *, rows_only: bool = False) -> int:
             finally:
                 copies.put(own)
             if fault or rows_only:
-                print(f"{guard.name}: {f'seen by {fault}' if fault else 'NOT SEEN'}", flush=True)
+                tell(guard, fault)
             return fault
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
             faults = dict(zip(guards, pool.map(look, guards), strict=True))
         for guard in [guard for guard, fault in faults.items() if not fault and not rows_only]:
             faults[guard] = seen_by_all(guard, copy)
-            print(f"{guard.name}: {f'seen by {faults[guard]}' if faults[guard] else 'NOT SEEN'}", flush=True)
+            tell(guard, faults[guard])
     seen = sum(map(bool, faults.values()))
     print(f"{seen} of {len(guards)} guards seen")
     return int(len(guards) - seen > 1)
