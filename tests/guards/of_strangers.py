@@ -11,6 +11,12 @@ SWELLS = "answers with a body that swells, drips, never ends or lies about its l
 PRIVATE = "leads to a network that is not public"
 REDIRECTS = "redirects to an internal host, to a file or without end"
 TELLS = "would show a path, address, payload or key in an error"
+FULL_DISK = tuple(
+    [
+        f"../cli/test_full_disk.py::test_a_full_disk_costs_one_line_and_nothing_that_was_there[render-{room}]"
+        for room in (0, 12288, 307200)
+    ]
+)
 RUNS_PYTHON = ("tasks/files.py", "    if not isinstance(path, TypedPath):", "    if False:")
 NAMES_PYTHON = ("viewer/journal_task.py", '    if name.lower().endswith(".py"):', "    if False:")
 
@@ -345,15 +351,15 @@ GUARDS = (
         (
             "datasets/whole_file.py",
             "    part = _Part(path)\n    try:\n        writer = ChunkWriter(part.descriptor)\n",
-            ('    with open(path, "wb", buffering=0) as file:\n        yield ChunkWriter(file)\n    return\n'
+            ('    with open(path, "wb", buffering=0) as file:\n        writer = ChunkWriter(file)\n        yield writer\n        writer.flush()\n    return\n'
             "    part = _Part(path)\n    try:\n        writer = ChunkWriter(part.descriptor)\n"),
         ),
-        tests=("../cli/test_kills.py::test_what_is_there_after_a_kill_is_old_or_whole[render]",),
+        tests=(*FULL_DISK, "../cli/test_kills.py::test_what_is_there_after_a_kill_is_old_or_whole[render]"),
     ),
     guard(
         "is half written when the run is killed or the disk is full",
         "the name that a failed run does not get",
         ("datasets/whole_file.py", "            if keeps and isinstance(error, _ENDS) and not _is_about(error, path):", "            if True:"),
-        tests=tuple([f"../cli/test_full_disk.py::test_a_full_disk_costs_one_line_and_nothing_that_was_there[render-{room}]" for room in (0, 12288, 307200)]),
+        tests=FULL_DISK,
     ),
 )  # fmt: skip
