@@ -15,6 +15,7 @@ import pytest
 import mmprompt
 from mmprompt import MMPromptError, TaskError
 from mmprompt.cli import main
+from mmprompt.tasks.load import load_file
 
 PACKAGE = Path(mmprompt.__file__).parent
 RAN = "it ran"
@@ -165,6 +166,11 @@ def test_a_server_of_a_page_runs_no_python_that_a_manifest_names(folder: Path) -
     assert found.returncode == 2
     assert "no manifest runs Python" in found.stderr
     assert "Traceback" not in found.stderr
+
+
+def test_a_path_that_nobody_typed_is_not_executed(folder: Path) -> None:
+    with pytest.raises(TaskError, match="is Python, and another file names it"):
+        load_file(str(folder / "helpers.py"))
 
 
 def test_the_path_that_the_caller_types_is_executed(tmp_path: Path) -> None:

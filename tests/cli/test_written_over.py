@@ -71,6 +71,16 @@ def test_a_medium_of_the_dataset_is_never_an_output(folder: Path, place: Sequenc
     assert {name: after.get(name) for name in before} == before
 
 
+@pytest.mark.parametrize("place", [place for place in PLACES if not {*ENGINE, "2"} & {*place}], ids=" ".join)
+def test_a_medium_that_no_row_names_is_no_output_either(folder: Path, place: Sequence[str]) -> None:
+    (folder / "other.png").write_bytes(PICTURE.read_bytes())
+    before = contents(folder)
+    done = run_here(*place, "other.png", cwd=folder)
+    assert (done.returncode, b"'other.png'" in done.stderr) == (2, True)
+    after = contents(folder)
+    assert {name: after.get(name) for name in before} == before
+
+
 @pytest.mark.parametrize("place", PLACES, ids=" ".join)
 def test_what_the_command_reads_is_never_an_output(folder: Path, place: Sequence[str]) -> None:
     before = contents(folder)

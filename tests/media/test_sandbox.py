@@ -352,13 +352,36 @@ def forged_answer(value: object, *sizes: int) -> bytes:
     return len(header).to_bytes(4, "big") + header + bytes(sum(sizes))
 
 
+def test_an_answer_imports_no_module_but_ours(tmp_path, monkeypatch):
+    (tmp_path / "stranger.py").write_text(
+        "from typing import NamedTuple\nclass Pair(NamedTuple):\n    a: int\n    b: int\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(AnswerError):
+        answer_of(forged_answer(["fields", "stranger", "Pair", 1, 2]))
+    assert "stranger" not in sys.modules
+
+
+def test_a_long_header_costs_the_host_no_memory():
+    import tracemalloc
+
+    message = forged_answer([[]] * 3_000_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(AnswerError):
+            answer_of(message)
+        assert tracemalloc.get_traced_memory()[1] < MIB
+    finally:
+        tracemalloc.stop()
+
+
 def test_an_answer_cannot_make_the_host_work():
-    assert Fraction("1e5000").numerator.bit_length() > 16_000  # of 1e9999999999 it would never come back
+    assert Fraction("1e5000").numerator.bit_length() > 16_000  # of 1e99999999 it would take minutes
     with pytest.raises(SyntaxError):
         np.dtype("i4,,")
     many = [[]] * 3_000_000
     answers = (
-        ["fraction", "1e9999999999"],
+        ["fraction", "1e99999999", None],
         ["fraction", 1.5, 2],
         ["array", "i4,,", [1], 0],
         ["array", "|V4", [1], 0],

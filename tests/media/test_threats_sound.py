@@ -216,6 +216,14 @@ def test_an_sdp_description_opens_no_socket():
     refused(data)
 
 
+def test_only_the_reader_of_its_kind_opens_a_sound():
+    data = written(tone(16000, 440), 16000)
+    assert samples_of(av.open(io.BytesIO(data))) == 16000
+    for kind in (OGG, MP4, WEBM):
+        with pytest.raises(SourceError, match="cannot be opened"):
+            AvReader(data, kind, POLICY)
+
+
 def test_eight_planes_do_not_end_the_process():
     data = encoded(np.random.default_rng(1).uniform(-0.2, 0.2, (9600, 8)), 48000, "mp4", "aac", "7.1")
     bare = in_a_process(

@@ -245,6 +245,12 @@ def test_what_libraries_say_of_paths_keys_and_payloads_is_not_passed_on(tmp_path
                 image(source, reader)
             said.append(str(caught.value))
             assert caught.value.__cause__ is None
+    for mode in ("file", "url"):  # where a source that holds its bytes has no name
+        with pytest.raises(SourceError, match="data:image/png;base64,") as caught:
+            image(
+                f"data:image/png;base64,{base64.b64encode(b'SECRET' * 20).decode()}", MediaReader(MediaPolicy(), mode)
+            )
+        said.append(str(caught.value))
     for word in (str(tmp_path), "SECRET", "PASSWORD", "KEY", base64.b64encode(b"SECRET").decode(), "0x"):
         assert word not in "\n".join(said)
 

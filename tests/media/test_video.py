@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -241,7 +242,7 @@ def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 data = open(sys.argv[1], "rb").read()
 import av, numpy
-from mmprompt.errors import PolicyError
+from mmprompt.errors import MediaError
 from mmprompt.media.media_types import KINDS
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.video.frame_choice import FrameChoice
@@ -255,12 +256,18 @@ else:
     for act in (video_facts, lambda d, p: take_frames(d, p, FrameChoice(1), lambda: bytes)):
         try:
             act(data, MediaPolicy(max_pixels=1_000_000))
-        except PolicyError as error:
-            assert "4096 x 4096 pixels, more than max_pixels (1000000); make it smaller" in str(error), error
+        except MediaError as error:
+            assert sys.argv[3] in str(error), error
         else:
             sys.exit("not refused")
 print(peak() - before)
 """
+
+
+def peaks_of(path, words, environment):
+    """Return how many KiB bare PyAV takes for the first picture of a video, and how many we take to refuse it."""
+    commands = [[sys.executable, "-c", _PEAK, path, who, words] for who in ("bare", "ours")]
+    return [int(subprocess.check_output(command, env=environment, timeout=60)) for command in commands]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory in KiB is Linux's")
@@ -268,27 +275,39 @@ def test_a_video_bomb_is_refused_before_anything_is_decoded(tmp_path, command_en
     path = tmp_path / "bomb.mp4"
     path.write_bytes(clip(1, size=(4096, 4096), preset="ultrafast", tune="zerolatency"))
     assert path.stat().st_size < 200_000
-    peaks = [
-        int(subprocess.check_output([sys.executable, "-c", _PEAK, path, who], env=command_environment, timeout=60))
-        for who in ("bare", "ours")
-    ]
-    assert peaks[0] > 24_000  # 4096 x 4096 x 1.5 bytes are 24,576 KiB
-    assert peaks[1] < 8_000
+    said = "4096 x 4096 pixels, more than max_pixels (1000000); make it smaller"
+    bare, ours = peaks_of(path, said, command_environment)
+    assert bare > 24_000  # 4096 x 4096 x 1.5 bytes are 24,576 KiB
+    assert ours < 8_000
+
+
+def lying(side):
+    """Return a video whose container says 16 x 16 while its pictures have ``side`` x ``side`` pixels."""
+    data = bytearray(clip(2, codec="mjpeg", size=(side, side), pixel_format="yuvj420p", container="mp4"))
+    at = data.index(b"mp4v") + 4 + 24
+    assert data[at : at + 4] == 2 * side.to_bytes(2, "big")
+    data[at : at + 4] = b"\0\x10\0\x10"
+    return bytes(data)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory in KiB is Linux's")
+def test_the_decoder_makes_no_picture_that_is_larger_than_allowed(tmp_path, command_environment):
+    path = tmp_path / "liar.mp4"
+    path.write_bytes(lying(3072))
+    bare, ours = peaks_of(path, "no frame that can be decoded", command_environment)
+    assert bare > 13_000  # 3072 x 3072 x 1.5 bytes are 13,824 KiB
+    assert ours < 8_000
 
 
 def test_a_header_that_lies_about_the_size_does_not_help():
-    """The container says 16 x 16 while the pictures have 1024 x 1024."""
-    data = bytearray(clip(2, codec="mjpeg", size=(1024, 1024), pixel_format="yuvj420p", container="mp4"))
-    at = data.index(b"mp4v") + 4 + 24
-    assert data[at : at + 4] == b"\x04\0\x04\0"
-    data[at : at + 4] = b"\0\x10\0\x10"
-    with av.open(io.BytesIO(bytes(data))) as bait:
+    data = lying(1024)
+    with av.open(io.BytesIO(data)) as bait:
         assert next(bait.decode(video=0)).width == 1024
     for policy in (MediaPolicy(max_pixels=1000), MediaPolicy(max_pixels=1_000_000)):
         with pytest.raises((PolicyError, SourceError)):
-            video_frames(bytes(data), policy, count=1)
+            video_frames(data, policy, count=1)
         with pytest.raises((PolicyError, SourceError)):
-            video_facts(bytes(data), policy)
+            video_facts(data, policy)
 
 
 def test_the_size_of_a_picture_may_be_just_what_is_allowed():
@@ -316,6 +335,25 @@ def test_a_video_that_is_longer_than_allowed_is_refused_before_its_packets_are_r
             act(cut, MediaPolicy(max_seconds=1.9))
         with pytest.raises(SourceError):
             act(cut, POLICY)
+
+
+def test_a_video_is_as_long_as_its_packets_say_whatever_its_header_states():
+    data = clip(50, container="matroska")
+    at = data.index(b"\x44\x89\x88") + 3  # the duration, a number of 8 bytes in milliseconds
+    data = data[:at] + struct.pack(">d", 100) + data[at + 8 :]
+    with av.open(io.BytesIO(data)) as bait:
+        assert bait.duration == 100_000
+        assert sum(1 for packet in bait.demux(video=0) if packet.size) == 50
+    assert video_frames(data, MediaPolicy(max_seconds=2), count=1)
+    with pytest.raises(PolicyError, match=r"the video lasts 2.0 s, more than 1.9 s"):
+        video_frames(data, MediaPolicy(max_seconds=1.9), count=1)
+
+
+def test_the_bytes_of_packets_are_bounded():
+    data = clip(50, codec="rawvideo", container="avi")
+    assert video_frames(data, MediaPolicy(max_bytes=len(data) // 8 + 1), count=1)
+    with pytest.raises(PolicyError, match=r"the packets of the video take more than 8 x max_bytes"):
+        video_frames(data, MediaPolicy(max_bytes=len(data) // 10), count=1)
 
 
 def test_a_cut_video_is_an_error_wherever_it_is_cut():

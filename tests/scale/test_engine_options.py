@@ -11,6 +11,7 @@ from shard_cases import dataset
 
 from mmprompt.cli import engine
 from mmprompt.errors import TaskError
+from mmprompt.scale import ray_engine
 from mmprompt.scale.local import run_local
 
 
@@ -22,6 +23,14 @@ def test_the_size_of_shards_without_an_engine_is_refused(words: tuple[str, ...],
     said = "mmprompt: MM602 --rows-per-shard is for the shards of an engine; add --engine local, or leave it out\n"
     assert (done.returncode, done.stderr.decode()) == (2, said)
     assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_cluster_of_our_own_has_a_token_of_its_own_and_no_other_way_in() -> None:
+    first, second = (ray_engine._settings(address) for address in ("", "local"))
+    for settings in (first, second):
+        assert (settings["RAY_AUTH_MODE"], settings["RAY_ENABLE_K8S_TOKEN_AUTH"]) == ("token", "0")
+    assert len({first["RAY_AUTH_TOKEN"], second["RAY_AUTH_TOKEN"]}) == 2
+    assert "RAY_AUTH_TOKEN" not in ray_engine._settings("10.0.0.5:6379")  # that of the cluster counts
 
 
 def stopped(words: tuple[str, ...], shards: int) -> None:

@@ -224,6 +224,9 @@ def opening(way: str, rows: Path, mine: Path) -> dict[str, object]:
         return {"dataset": {"path": os.path.relpath(rows, mine)}}
     (mine / "linked").mkdir()
     (mine / "linked" / "rows.jsonl").symlink_to(rows)
+    if way == "task of a folder of links":
+        (mine / "task.yaml").write_text(json.dumps({"dataset": "linked"}))
+        return {"task": "task.yaml"}
     return {"dataset": {"path": {"link": "linked/rows.jsonl", "folder of links": "linked"}[way]}}
 
 
@@ -231,7 +234,7 @@ def opening(way: str, rows: Path, mine: Path) -> dict[str, object]:
     "way",
     [
         "dataset", "read.path", "pattern", "join", "task", "task of the folder", "rows for the task", "relative",
-        "link", "folder of links",
+        "link", "folder of links", "task of a folder of links",
     ],
 )  # fmt: skip
 def test_a_manifest_opens_nothing_outside_its_folder(
