@@ -206,10 +206,10 @@ def test_very_many_frames_in_a_chat_row_are_refused_too():
 
     with pytest.raises(SourceError, match="a data URI has 1000001 frames, more than 1000000"):
         read(1_000_001)
-    messages = read(30)
-    MediaReader(MediaPolicy(max_frames=30)).check_size(messages)
+    (message,) = read(30)
+    MediaReader(MediaPolicy(max_frames=30)).check_size(message.parts)
     with pytest.raises(PolicyError, match=r"30 frames are more than max_frames \(29\)"):
-        MediaReader(MediaPolicy(max_frames=29)).check_size(messages)
+        MediaReader(MediaPolicy(max_frames=29)).check_size(message.parts)
 
 
 # messages of errors
