@@ -178,7 +178,14 @@ def test_clients_that_reset_their_connections_are_let_go_without_a_traceback(
     with serving(tmp_path / "data.jsonl") as server:
         when_read(server)
         head = f"GET /{server.token}/row/0 HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n"
-        for asked in ("", head[:30], head, f"{head}\r\n", f"{head}\r\n{head}", f"{head.replace(server.token, 'x')}\r\n"):
+        for asked in (
+            "",
+            head[:30],
+            head,
+            f"{head}\r\n",
+            f"{head}\r\n{head}",
+            f"{head.replace(server.token, 'x')}\r\n",
+        ):
             for pause in (0.0, 0.05):
                 with socket.create_connection(("127.0.0.1", server.server_port)) as client:
                     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
@@ -192,7 +199,10 @@ def test_clients_that_reset_their_connections_are_let_go_without_a_traceback(
 @pytest.mark.parametrize("words", [3000, 12_000])
 def test_a_query_of_thousands_of_words_finds_the_rows_that_hold_them_all(tmp_path: Path, words: int) -> None:
     every = [f"{number:x}" for number in range(words)]
-    rows = [{"question": " ".join(every[:700]), "answer": "all"}, {"question": " ".join(every[1:700]), "answer": "most"}]
+    rows = [
+        {"question": " ".join(every[:700]), "answer": "all"},
+        {"question": " ".join(every[1:700]), "answer": "most"},
+    ]
     (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with serving(tmp_path / "data.jsonl") as server:
         when_read(server)
