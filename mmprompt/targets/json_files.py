@@ -12,10 +12,10 @@ A form says what a value may be:
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import contains
 from types import EllipsisType
 from typing import Any, NamedTuple, TypeAlias, Union
 
@@ -30,22 +30,39 @@ _DEEP = f"lists and objects stand in each other on more than {MAX_DEPTH} levels"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a value that is no list and no mapping may be: in words for an error, and a function that says so."""
+    """What a value that holds no others may be: in words for an error, its types, and a function for the rest."""
 
     words: str
-    holds: Callable[[object], bool]
+    types: frozenset[type]
+    holds: Callable[[Any], bool] | None = None
+
+    def __call__(self, value: object) -> bool:
+        """Return whether a value is of this kind."""
+        return type(value) in self.types and (value is None or self.holds is None or self.holds(value))
 
 
 Form: TypeAlias = Union[Kind, tuple["Form", ...], list["Form"], dict[Union[str, EllipsisType], "Form"], None]
 
-ANY = Kind("anything", lambda _: True)
-TEXT = Kind("a text", lambda value: type(value) is str)
-FLAG = Kind("true or false", lambda value: type(value) is bool)
-COUNT = Kind("a whole number from 0", lambda value: type(value) is int and 0 <= value < _LARGEST)
-NUMBER = Kind("a number", lambda value: type(value) in (int, float) and math.isfinite(value))  # type: ignore[arg-type]
-FILE = Kind("the name of a file", lambda value: type(value) is str and _can_be_opened(value))
-CODE = Kind("the code of a rule", lambda value: type(value) is str and value in RULES)
-_SEVERITY = Kind("error, warning or info", lambda value: value in ("error", "warning", "info"))
+
+def _can_be_opened(name: str) -> bool:
+    """Return whether the system takes a name. Bytes that are no UTF-8 are lone surrogates in it."""
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+
+
+_TEXT = frozenset((str,))
+ANY = Kind("anything", frozenset((str, int, float, bool, type(None), list, dict)))
+TEXT = Kind("a text", _TEXT)
+FLAG = Kind("true or false", frozenset((bool,)))
+OBJECT = Kind("an object", frozenset((dict,)))
+TEXTS = Kind("a list of texts", frozenset((list,)), lambda value: _TEXT.issuperset(map(type, value)))
+COUNT = Kind("a whole number from 0", frozenset((int,)), lambda value: 0 <= value < _LARGEST)
+NUMBER = Kind("a number", frozenset((int, float)), lambda value: -_LARGEST < value < _LARGEST)
+FILE = Kind("the name of a file", _TEXT, _can_be_opened)
+CODE = Kind("the code of a rule", _TEXT, lambda value: value in RULES)
+_SEVERITY = Kind("error, warning or info", _TEXT, lambda value: value in ("error", "warning", "info"))
 
 WHERE: Form = [*[(TEXT, None), (COUNT, None)] * 2, *[(TEXT, None)] * 3, *[(COUNT, None)] * 2, (TEXT, None)]
 """The fields of a ``Where``."""
@@ -55,6 +72,11 @@ FINDING: Form = [
     *((COUNT, None), (COUNT, None), FLAG, TEXT, (TEXT, None)),
 ]
 """The fields of a ``Finding``."""
+
+
+def or_null(kind: Kind) -> Kind:
+    """Return the form ``(kind, None)`` as a kind, for ``Fields``."""
+    return Kind(f"{kind.words} or null", kind.types | {type(None)}, kind.holds)
 
 
 def checked_json(data: bytes, form: Form, path: str, hint: str) -> Any:
@@ -114,9 +136,29 @@ def require_form(value: object, form: Form, hint: str, path: str | None = None) 
         raise TaskError(f"{short_name(place)} is {_said(found.value)}, not {_words(found.form)}", hint, Where(path))
 
 
-def fits(value: object, form: Form) -> bool:
-    """Return whether a value fits a form."""
-    return _misfit(value, form) is None
+class Fields:
+    """A form of kinds by key, made ready for a million mappings: most of the work is done by functions in C.
+
+    A key that is not there counts as what ``missing`` has for it, or null.
+    """
+
+    def __init__(self, form: Mapping[str, Kind], missing: Mapping[str, object]) -> None:
+        self._keys = tuple(form)
+        self._missing = [missing.get(key) for key in form]
+        self._types = [kind.types for kind in form.values()]
+        self._holds = [(at, kind.holds) for at, kind in enumerate(form.values()) if kind.holds is not None]
+
+    def values(self, value: object) -> list[Any] | None:
+        """Return what a mapping holds under each key; None if it does not fit."""
+        if type(value) is not dict:
+            return None
+        found = [*map(value.get, self._keys, self._missing)]
+        if not all(map(contains, self._types, map(type, found))):
+            return None
+        for at, holds in self._holds:
+            if (item := found[at]) is not None and not holds(item):
+                return None
+        return found
 
 
 class _Misfit(NamedTuple):
@@ -133,7 +175,7 @@ class _Misfit(NamedTuple):
 def _misfit(value: object, form: Form) -> _Misfit | None:
     """Return the first value that does not fit."""
     if isinstance(form, Kind):
-        return None if form.holds(value) else _Misfit("", value, form)
+        return None if form(value) else _Misfit("", value, form)
     if isinstance(form, tuple):
         inner = _Misfit("", value, form)
         for each in form:
@@ -192,11 +234,3 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_once)
-
-
-def _can_be_opened(name: str) -> bool:
-    """Return whether the system takes a name. Bytes that are no UTF-8 are lone surrogates in it."""
-    try:
-        return b"\0" not in os.fsencode(name)
-    except UnicodeEncodeError:
-        return False
