@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -17,7 +16,9 @@ from mmprompt.render.builder import FailedRow
 from mmprompt.render.faults import RowFault, error_of
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.run import OnError, RowWriter, report_repeats
+from mmprompt.scale.reports import EVENT, HINT
 from mmprompt.scale.work_folder import WorkFolder
+from mmprompt.targets.json_files import checked_json
 from mmprompt.tasks.media_slots import UnfilledSlotError
 from mmprompt.tasks.shard_task import SeenRows
 from mmprompt.tasks.task import Task
@@ -58,7 +59,7 @@ class RenderMerge:
                 self._tell.on_warning(Note(code, words))
         with self._folder.opened(number, "events") as events:
             for line in events:
-                self._replay(json.loads(line))
+                self._replay(checked_json(line, EVENT, events.name, HINT))
         if writer is not None:
             with self._folder.opened(number, "lines") as lines:
                 while block := lines.read(_BLOCK):
