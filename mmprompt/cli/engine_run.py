@@ -120,7 +120,9 @@ class _ShardedRun:
                 if "rows" not in report:  # it would have begun after an interruption
                     continue
                 self._merge.add(report)
-                self._add(Counts(**report["counts"]), self._stood.pop(report["number"]))
+                self._add(
+                    Counts(*[report["counts"][name] for name in Counts._fields]), self._stood.pop(report["number"])
+                )
         for error in self._merge.unfilled_slots() if not interruption else ():
             self._errors.report(FailedRow(error, error), None, self._counter.rows)
             self.counts = self.counts._replace(failed=self.counts.failed + 1)

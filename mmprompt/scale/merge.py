@@ -68,8 +68,8 @@ class RenderMerge:
         self.taken += report.get("taken", 0)
         self._tell.on_rows(report["rows"])
         self._seen.add(report["seen"])
-        if report["fault"] is not None:
-            raise error_of(report["fault"])
+        if (fault := report.get("fault")) is not None:
+            raise error_of(fault)
 
     def _replay(self, event: list[Any]) -> None:
         if isinstance(event[0], list):

@@ -27,6 +27,9 @@ _SHARD: Form = {
     **dict.fromkeys(("end", "rows"), (COUNT, None)),
     "chats": FLAG,
 }
+_UNSAID = {"file": None, "end": None, "rows": None}
+"""What a shard of a plan may leave out."""
+
 _FORM: Form = {"version": COUNT, "mmprompt": TEXT, "about": {...: ANY}, "shards": [_SHARD]}
 _BLOCK = 1 << 20
 _OWN = re.compile(
@@ -151,7 +154,7 @@ class WorkFolder:
         if changed:
             what = f"{shown(self.path)} was begun with another {', '.join(changed)}"
             raise TaskError(what, "go on as before, or remove that folder to begin anew")
-        found: list[Shard] = shards
+        found: list[Any] = [{**_UNSAID, **shard} for shard in shards]
         return found
 
     def remove(self) -> None:

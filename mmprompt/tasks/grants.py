@@ -16,6 +16,7 @@ from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Note
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.real_path import blobs_folder
+from mmprompt.targets.json_files import FILE
 from mmprompt.tasks.config import DatasetSection, MediaSection, TaskConfig
 
 _HOSTILE = "hostile"
@@ -185,7 +186,7 @@ def _parent(path: str) -> str:
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
     """Return whether a path lies in one of the folders, links followed."""
-    if len(os.fsencode(path)) > _LONGEST_PATH or "\0" in path:  # following links takes time in its square
+    if not FILE(str(path)) or len(os.fsencode(path)) > _LONGEST_PATH:  # following links takes time in its square
         return False
     real = os.path.join(os.path.realpath(path), "")
     return any(real.startswith(os.path.join(os.path.realpath(folder), "")) for folder in folders)
