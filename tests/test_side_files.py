@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from time_taken import processor_seconds
 
 from mmprompt import DatasetError, TaskError, dataset_task
 from mmprompt.check.checker import Checker
@@ -22,6 +23,7 @@ from mmprompt.render.renderer import Renderer
 from mmprompt.scale import render_shard, render_specs
 from mmprompt.scale.journals import ShardJournals
 from mmprompt.scale.work_folder import WorkFolder
+from mmprompt.targets.json_files import parsed_json
 
 FUZZ = Path(__file__).parent / "fuzz"
 PLAN = "out.jsonl.shards/plan.json"
@@ -75,6 +77,16 @@ def test_a_plan_that_is_none_is_refused(plan: str, folder: Path, capsys: pytest.
     (folder / PLAN).write_text(plan)
     assert main(RENDER) == 2
     assert "plan.json" in capsys.readouterr().err
+
+
+def test_a_repeated_key_among_many_is_found_in_one_pass(folder: Path) -> None:
+    keys = ",".join(f'"{number}":0' for number in range(80_000))
+
+    def read() -> None:
+        with pytest.raises(TaskError, match="the key '79999' is given twice"):
+            parsed_json(f'{{{keys},"79999":0}}')
+
+    assert processor_seconds(read, enough=1) < 2
 
 
 @pytest.mark.parametrize("text", ["model: {model: !!timestamp x}", "model: !!timestamp x", "!!timestamp x: 5"])

@@ -29,7 +29,7 @@ _LARGEST = 1 << 53
 
 _MOST = sys.float_info.max
 _HOLDERS = (Mapping, list, tuple)
-_DEEP = f"lists and objects stand in each other on more than {MAX_DEPTH} levels"
+_DEEP = f"it is nested too deeply: lists and objects stand in each other on more than {MAX_DEPTH} levels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,15 @@ def parsed_json(text: str) -> Any:
     except RecursionError:
         raise TaskError(_DEEP, "flatten it") from None
     except ValueError as error:
-        raise TaskError(f"a number that Python refuses to read: {error}", "write it as a string") from None
+        raise unread_number(error) from None
     if is_deeper(value, MAX_DEPTH):
         raise TaskError(_DEEP, "flatten it")
     return value
+
+
+def unread_number(error: ValueError) -> TaskError:
+    """Return the error for a number of thousands of digits, which Python does not read."""
+    return TaskError(f"a number that Python refuses to read: {error}", "write it as a string")
 
 
 def is_deeper(value: object, depth: int) -> bool:
@@ -233,7 +238,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object; a repeated key is an error."""
     made = dict(pairs)
     if len(made) < len(pairs):
-        name = next(name for at, (name, _) in enumerate(pairs) if any(name == other for other, _ in pairs[:at]))
+        seen: set[str] = set()
+        name = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # add gives None
         raise TaskError(f"the key {shown(name)} is given twice in one object", "keep one of the two")
     return made
 
