@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from mmprompt.check.kept import APPLICATION, FORMAT, SCHEMA, KeptFix, MediumFacts, Progress, SampleFacts
+from mmprompt.check.state_form import is_state
 from mmprompt.datasets.side_files import opened_side, require_regular
 from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Finding
@@ -67,10 +68,25 @@ class Store:
             try:
                 if self._database.execute("PRAGMA user_version").fetchone() != (FORMAT,):
                     self._database.executescript(SCHEMA)  # not again: a store that is only read keeps its bytes
+                else:
+                    self._require_state()
                 self._go_on(signature)
             except BaseException:
                 self._database.close()
                 raise
+
+    def _require_state(self) -> None:
+        """Refuse a file that holds anything but the state of a check.
+
+        Raises:
+            TaskError: it does.
+        """
+        try:
+            if is_state(self._database):
+                return
+        except (sqlite3.Error, UnicodeDecodeError):
+            pass
+        raise TaskError(f"{shown(self.path)} is damaged: it is not the state of a check", _ANEW)
 
     @contextmanager
     def _faults(self) -> Iterator[None]:

@@ -24,8 +24,10 @@ from mmprompt.run.side_lock import SideLock
 from mmprompt.scale.local import run_local
 from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards, in_order, inputs_of
 from mmprompt.scale.plan import plan_shards
+from mmprompt.scale.reports import RENDERED
 from mmprompt.scale.shard_render import RenderSpec, render_shard
 from mmprompt.scale.work_folder import WorkFolder
+from mmprompt.targets.json_files import Form
 from mmprompt.tasks.task import Task
 
 Report = dict[str, Any]
@@ -115,6 +117,7 @@ def _files(arguments: argparse.Namespace) -> list[str]:
 def reports_of(  # noqa: PLR0917  # what a run in shards has
     engine: Engine,
     work: Callable[[Any], Report],
+    form: Form,
     specs: Mapping[int, Any],
     folder: WorkFolder,
     workers: int | None,
@@ -122,9 +125,9 @@ def reports_of(  # noqa: PLR0917  # what a run in shards has
 ) -> Generator[Report, None, None]:
     """Yield the report of each shard in the order of shards. Shards that are done are not done again.
 
-    The bar of the counter moves as rows are done, whatever the order of shards.
+    The bar of the counter moves as rows are done, whatever the order of shards. ``form`` is that of a report.
     """
-    done = {number: report for number in specs if (report := folder.report(number)) is not None}
+    done = {number: report for number in specs if (report := folder.report(number, form)) is not None}
     if done:
         say(f"mmprompt: going on: {len(done)} of {len(specs)} shards were done before")
     changed = sum(number not in done and folder.has_report(number) for number in specs)
@@ -168,7 +171,9 @@ def render_in_shards(  # noqa: PLR0917  # what a run of the command has
                 number: RenderSpec(renderer, shard, number, folder.path, limit, strict, session=session)
                 for number, shard, limit in chosen_shards(shards, task.config.test_range, arguments.limit)
             }
-            with closing(reports_of(engine, render_shard, specs, folder, arguments.workers, counter)) as reports:
+            with closing(
+                reports_of(engine, render_shard, RENDERED, specs, folder, arguments.workers, counter)
+            ) as reports:
                 for report in reports:
                     if isinstance(writer, ShardFiles):
                         merge.add(report)

@@ -19,6 +19,7 @@ from mmprompt.datasets.span import Shard
 from mmprompt.errors.findings import Finding
 from mmprompt.scale.merge import chosen_shards
 from mmprompt.scale.plan import plan_shards
+from mmprompt.scale.reports import CHECKED
 from mmprompt.scale.shard_check import CheckMerge, CheckSpec, check_shard
 from mmprompt.scale.work_folder import WorkFolder
 from mmprompt.tasks.task import Task
@@ -48,7 +49,7 @@ def check_in_shards(  # noqa: PLR0917  # what a run of the command has
         }
         workers = arguments.workers or settings.configuration.workers
         found = 0
-        with closing(reports_of(engine, check_shard, specs, folder, workers, counter)) as reports:
+        with closing(reports_of(engine, check_shard, CHECKED, specs, folder, workers, counter)) as reports:
             for report in reports:
                 findings = merge.add(report)
                 found += len(findings)

@@ -26,6 +26,7 @@ from mmprompt.run.runner import Counts, RunSettings
 from mmprompt.run.task_run import Plan, RunReport, planned_run, scored
 from mmprompt.scale.journals import ShardJournals
 from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards
+from mmprompt.scale.reports import ASKED
 from mmprompt.scale.shard_run import RunSpec, run_shard
 from mmprompt.scale.stop_file import stop_file
 from mmprompt.scale.work_folder import WorkFolder
@@ -113,13 +114,15 @@ class _ShardedRun:
         }
         self._stood = {number: self._journals.answered(number) for number in specs}
         engine = engine_named(arguments.engine)
-        reports = reports_of(engine, run_shard, specs, self._folder, workers, self._counter)
+        reports = reports_of(engine, run_shard, ASKED, specs, self._folder, workers, self._counter)
         with progress(self._counter, self._errors, task.dataset, arguments.limit), closing(reports):
             for report in reports:
                 if "rows" not in report:  # it would have begun after an interruption
                     continue
                 self._merge.add(report)
-                self._add(Counts(**report["counts"]), self._stood.pop(report["number"]))
+                self._add(
+                    Counts(*[report["counts"][name] for name in Counts._fields]), self._stood.pop(report["number"])
+                )
         for error in self._merge.unfilled_slots() if not interruption else ():
             self._errors.report(FailedRow(error, error), None, self._counter.rows)
             self.counts = self.counts._replace(failed=self.counts.failed + 1)

@@ -6,6 +6,7 @@ The bar of a run in shards moves as the processes of the shards do rows, which t
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from mmprompt.datasets.dataset_file import line_count
+from mmprompt.errors import TaskError
 
 if TYPE_CHECKING:
     from mmprompt.datasets.read import Dataset
@@ -71,6 +73,7 @@ def progress(counter: RowCounter, lines: Lines, dataset: Dataset | None, limit: 
         bar.total = total and bar.n
 
 
+_NUMBERED = re.compile(r"[0-9]{5,9}\.")
 _PAUSE = 0.3
 """Seconds between two looks; a look at many shards is followed by ten times its own time."""
 
@@ -114,9 +117,11 @@ class _Watch:
 
     def _look(self) -> None:
         with suppress(OSError):
-            names = [name.partition(".") for name in os.listdir(self._folder.path)]
+            names = [name.partition(".") for name in os.listdir(self._folder.path) if _NUMBERED.match(name)]
             for number, _, kind in names:
-                if kind == "report" and number not in self._done and (report := self._folder.report(int(number))):
+                if kind != "report" or number in self._done:
+                    continue
+                if report := self._folder.report(int(number)):
                     self._done[number] = report["rows"]
             working = [number for number, _, kind in names if kind == "row" and number not in self._done]
             rows = sum(self._done.values()) + sum(map(self._in_progress, working))
@@ -126,6 +131,6 @@ class _Watch:
     def _in_progress(self, number: str) -> int:
         from mmprompt.datasets.crash_record import rows_done  # noqa: PLC0415  # only for a run in shards
 
-        with suppress(OSError):  # the shard is done since
+        with suppress(OSError, TaskError):  # the shard is done since, or the file is no record
             return rows_done(self._folder.file(int(number), "row"))
         return 0

@@ -56,6 +56,9 @@ class CrashRecord:
         finally:
             os.close(descriptor)
         self._numbers = memoryview(self._map).cast("q")
+        deaths, elsewhere = self._numbers[_DEATHS], self._numbers[_ELSEWHERE]
+        if not (0 <= deaths <= _ROWS - _FIRST and 0 <= elsewhere < _MOST_ELSEWHERE):
+            self._map[:] = bytes(_SIZE)  # it is damaged: no death is known
         self._begin(session)
 
     def _begin(self, session: int) -> None:

@@ -130,6 +130,9 @@ class Dataset:
         if shard["rows"] is not None and isinstance(self._iterate, partial):
             parts, asked = self._iterate.args
             span = Span(shard["start"], shard["end"], shard["line"], shard["row"])
+            if shard["part"] >= len(parts) or (span.end is not None and span.end < span.start):
+                what = f"a shard of {shown(self.path or '')} names a part that the dataset does not have"
+                raise DatasetError(what, "remove the work folder to begin anew")
             own = parts[shard["part"]]
             own = own._replace(source=own.source.part(span))
             numbered_from = shard["first"] if len(parts) > 1 else None

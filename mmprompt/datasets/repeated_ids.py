@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from struct import pack
 from types import TracebackType
 from typing import IO
 
-from mmprompt.errors import RowError
+from mmprompt.errors import RowError, TaskError, shown
 from mmprompt.targets.chunk_writer import ChunkWriter
 
 Entry = tuple[int, int]
 
 _BATCH = 1 << 12
+_HEAD = 8
 _SPILL = 1 << 14  # a multiple of _BATCH
 _SLOTS = 1 << 20
 _SUSPECTS = 1 << 15
@@ -204,10 +207,20 @@ class IdFile:
 
 
 def keys_in(file: IO[bytes]) -> Iterator[tuple[array[int], array[int]]]:
-    """Yield the keys and the places of the ids in the file of an ``IdFile``, in batches."""
-    while head := file.read(8):
-        (size,) = array("q", head)
+    """Yield the keys and the places of the ids in the file of an ``IdFile``, in batches.
+
+    Raises:
+        TaskError: it is none.
+    """
+    left = os.fstat(file.fileno()).st_size
+    while left >= _HEAD:
+        size = int.from_bytes(file.read(_HEAD), sys.byteorder, signed=True)
+        left -= _HEAD + 16 * size
+        if size < 0 or left < 0:
+            break
         yield array("q", file.read(8 * size)), array("q", file.read(8 * size))
+    if left:
+        raise TaskError(f"{shown(file.name)} does not hold ids", "remove the folder to begin anew")
 
 
 def _lasting_key(name: object) -> int:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from itertools import count, islice
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from mmprompt.datasets.sample import LONGEST_ROW
 from mmprompt.datasets.side_files import opened_side
 from mmprompt.errors import MMPromptError, TaskError, shown
 from mmprompt.targets import exact_json
+from mmprompt.targets.json_files import ANY, COUNT, FLAG, NUMBER, OBJECT, TEXT, TEXTS, Fields, Kind, or_null
 from mmprompt.targets.json_values import JSONValue
 from mmprompt.targets.wire_json import record_chunks
 
@@ -22,20 +23,18 @@ _KEY_BYTES = 7
 """Two among a million lines have the same key with a chance of 1 in 100,000."""
 
 
-_NONE = type(None)
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "row": (int,),
-    **dict.fromkeys(("turn", "repeat"), (int, _NONE)),
-    **dict.fromkeys(("label", "request", "prediction", "error"), (str, _NONE)),
-    "perplexity": (float, int, _NONE),
-    "choices": (list, _NONE),
-    **dict.fromkeys(("groups", "usage"), (dict,)),
-    "seconds": (float, int),
-    "attempts": (int,),
-    "finish_reason": (str,),
-    "gone": (bool,),
+_KINDS: Mapping[str, Kind] = {
+    **dict.fromkeys(("row", "attempts"), COUNT),
+    **dict.fromkeys(("turn", "repeat"), or_null(COUNT)),
+    **dict.fromkeys(("label", "request", "prediction", "error"), or_null(TEXT)),
+    **dict.fromkeys(("groups", "usage"), OBJECT),
+    "perplexity": or_null(NUMBER),
+    "seconds": NUMBER,
+    "finish_reason": TEXT,
+    "choices": or_null(TEXTS),
+    "gone": FLAG,
 }
-"""What the values of a line are in JSON; the others may be anything."""
+"""What a line may hold; its other values may be anything."""
 
 
 class JournalLine(NamedTuple):
@@ -92,20 +91,21 @@ class JournalLine(NamedTuple):
         return b"".join(record_chunks(record, newline=True))
 
     @classmethod
-    def of(cls, value: object) -> JournalLine | None:
+    def of(cls, value: Any) -> JournalLine | None:
         """Return the line of a parsed JSON value; None if it is no line of a journal."""
-        if not isinstance(value, dict) or not {"row", "id"} <= value.keys():
+        found = _FORM.values(value)
+        if (
+            found is None
+            or "id" not in value
+            or not ("prediction" in value or "error" in value or "perplexity" in value)
+        ):
             return None
-        if not {"prediction", "error", "perplexity"} & value.keys():
-            return None
-        known = {}
-        for name in cls._fields:
-            if name in value:
-                item = known[name] = value[name]
-                if type(item) not in _TYPES.get(name, (type(item),)):
-                    return None
-        choices = known["choices"] = tuple(known.get("choices") or ())
-        return cls(**known) if all(type(choice) is str for choice in choices) else None
+        found[_CHOICES] = tuple(found[_CHOICES] or ())
+        return cls._make(found)
+
+
+_FORM = Fields({n: _KINDS.get(n, ANY) for n in JournalLine._fields}, {**JournalLine._field_defaults, "choices": None})
+_CHOICES = JournalLine._fields.index("choices")
 
 
 def line_key(row: int, name: JSONValue, turn: int | None, label: str | None, repeat: int | None) -> int:

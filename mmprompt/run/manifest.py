@@ -30,7 +30,7 @@ _ROWS = ("key", "split", "drop_last_assistant")
 
 _FORM: Form = {
     "version": Kind(
-        f"{VERSION}, which this version of mmprompt reads", lambda value: type(value) is int and value == VERSION
+        f"{VERSION}, which this version of mmprompt reads", frozenset((int,)), lambda value: value == VERSION
     ),
     "task": (FILE, None),
     "dataset": (

@@ -12,7 +12,9 @@ from mmprompt.datasets.side_files import side_bytes, side_output
 from mmprompt.datasets.span import Shard
 from mmprompt.run.journal import parsed_line
 from mmprompt.run.manifest import Manifest
+from mmprompt.scale.reports import HINT
 from mmprompt.scale.work_folder import WorkFolder
+from mmprompt.targets.json_files import COUNT, checked_json
 
 _KIND = "journal"
 _SEED = "seed"
@@ -50,7 +52,7 @@ class ShardJournals:
             OSError: a file cannot be written.
         """
         if os.path.exists(self._mark):
-            size = int(side_bytes(self._mark))
+            size = checked_json(side_bytes(self._mark), COUNT, self._mark, HINT)
             if self._holds_only_merged(size):
                 os.truncate(self._journal, size)
                 return
@@ -122,8 +124,8 @@ class ShardJournals:
     def _seeded(self, number: int) -> int:
         """Return how many bytes of a shard's journal are its seed."""
         try:
-            with open(self._folder.file(number, _SEED), "rb") as file:
-                return sum(map(int, file))
+            with self._folder.opened(number, _SEED) as file:
+                return sum([checked_json(line, COUNT, file.name, HINT) for line in file])
         except FileNotFoundError:
             return 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -17,7 +16,9 @@ from mmprompt.render.builder import FailedRow
 from mmprompt.render.faults import RowFault, error_of
 from mmprompt.render.renderer import Renderer
 from mmprompt.render.run import OnError, RowWriter, report_repeats
+from mmprompt.scale.reports import EVENT, HINT
 from mmprompt.scale.work_folder import WorkFolder
+from mmprompt.targets.json_files import checked_json
 from mmprompt.tasks.media_slots import UnfilledSlotError
 from mmprompt.tasks.shard_task import SeenRows
 from mmprompt.tasks.task import Task
@@ -58,7 +59,7 @@ class RenderMerge:
                 self._tell.on_warning(Note(code, words))
         with self._folder.opened(number, "events") as events:
             for line in events:
-                self._replay(json.loads(line))
+                self._replay(checked_json(line, EVENT, events.name, HINT))
         if writer is not None:
             with self._folder.opened(number, "lines") as lines:
                 while block := lines.read(_BLOCK):
@@ -67,8 +68,8 @@ class RenderMerge:
         self.taken += report.get("taken", 0)
         self._tell.on_rows(report["rows"])
         self._seen.add(report["seen"])
-        if report["fault"] is not None:
-            raise error_of(report["fault"])
+        if (fault := report.get("fault")) is not None:
+            raise error_of(fault)
 
     def _replay(self, event: list[Any]) -> None:
         if isinstance(event[0], list):

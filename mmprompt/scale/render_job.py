@@ -16,6 +16,7 @@ from mmprompt.render.renderer import Renderer
 from mmprompt.render.run import RenderReport
 from mmprompt.scale.merge import Listeners, RenderMerge, chosen_shards, inputs_of
 from mmprompt.scale.plan import ROWS, plan_shards
+from mmprompt.scale.reports import RENDERED
 from mmprompt.scale.shard_render import RenderSpec
 from mmprompt.scale.work_folder import WorkFolder
 
@@ -81,7 +82,7 @@ def merge_rendered(
     merge = RenderMerge(renderer.task, folder, Listeners(counts.fault, on_note, on_note, lambda _: None))
     with closing(renderer), opened(path) as writer:
         for spec in specs:
-            report = folder.report(spec.number)
+            report = folder.report(spec.number, RENDERED)
             if report is None:
                 what = f"shard {spec.number} in {shown(folder.path)} is not done, or its files have changed since"
                 raise TaskError(what, f"run render_shard(specs[{spec.number}]) again")

@@ -15,6 +15,7 @@ from mmprompt._version import __version__
 from mmprompt.datasets.side_files import opened_side, side_bytes, side_output
 from mmprompt.datasets.span import Shard
 from mmprompt.errors import TaskError, shown
+from mmprompt.scale.reports import DONE, HINT
 from mmprompt.targets.chunk_writer import ChunkWriter
 from mmprompt.targets.json_files import ANY, COUNT, FILE, FLAG, TEXT, Form, checked_json
 
@@ -26,6 +27,9 @@ _SHARD: Form = {
     **dict.fromkeys(("end", "rows"), (COUNT, None)),
     "chats": FLAG,
 }
+_UNSAID = {"file": None, "end": None, "rows": None}
+"""What a shard of a plan may leave out."""
+
 _FORM: Form = {"version": COUNT, "mmprompt": TEXT, "about": {...: ANY}, "shards": [_SHARD]}
 _BLOCK = 1 << 20
 _OWN = re.compile(
@@ -84,14 +88,15 @@ class WorkFolder:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
 
-    def report(self, number: int) -> dict[str, Any] | None:
+    def report(self, number: int, form: Form = DONE) -> dict[str, Any] | None:
         """Return the report of a shard, if the shard is done and its files hold the bytes that they held then."""
+        path = self.file(number, "report")
         try:
-            report: dict[str, Any] = json.loads(side_bytes(self.file(number, "report")))
+            report: dict[str, Any] = checked_json(side_bytes(path), form, path, HINT)
             right = all(self._content(number, kind) == content for kind, content in report["files"].items())
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, TaskError, ValueError):  # ValueError: a kind holds a NUL
             return None
-        return report if right else None
+        return report if right and report.get("number") == number else None
 
     def has_report(self, number: int) -> bool:
         """Return whether a shard has a report, right or not."""
@@ -132,7 +137,7 @@ class WorkFolder:
         self._names()
         try:
             path = os.path.join(self.path, _PLAN)
-            plan = checked_json(side_bytes(path), _FORM, path, "remove the folder to begin anew")
+            plan = checked_json(side_bytes(path), _FORM, path, HINT)
             before, shards, made_by = plan["about"], plan["shards"], (plan["version"], plan["mmprompt"])
         except FileNotFoundError:
             names = [name for name in self._names() if not name.endswith(".part")]
@@ -149,7 +154,7 @@ class WorkFolder:
         if changed:
             what = f"{shown(self.path)} was begun with another {', '.join(changed)}"
             raise TaskError(what, "go on as before, or remove that folder to begin anew")
-        found: list[Shard] = shards
+        found: list[Any] = [{**_UNSAID, **shard} for shard in shards]
         return found
 
     def remove(self) -> None:

@@ -12,10 +12,11 @@ A form says what a value may be:
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import contains
 from types import EllipsisType
 from typing import Any, NamedTuple, TypeAlias, Union
 
@@ -23,29 +24,49 @@ from mmprompt.errors import TaskError, Where, malformed, short_name, shown
 from mmprompt.errors.rules import RULES
 from mmprompt.targets.exact_json import MAX_DEPTH
 
-_LARGEST = 1 << 63
+_LARGEST = 1 << 53
+"""Sums of a few numbers below it fit into 64 bits."""
+
+_MOST = sys.float_info.max
 _HOLDERS = (Mapping, list, tuple)
-_DEEP = f"lists and objects stand in each other on more than {MAX_DEPTH} levels"
+_DEEP = f"it is nested too deeply: lists and objects stand in each other on more than {MAX_DEPTH} levels"
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a value that is no list and no mapping may be: in words for an error, and a function that says so."""
+    """What a value that holds no others may be: in words for an error, its types, and a function for the rest."""
 
     words: str
-    holds: Callable[[object], bool]
+    types: frozenset[type]
+    holds: Callable[[Any], bool] | None = None
+
+    def __call__(self, value: object) -> bool:
+        """Return whether a value is of this kind."""
+        return type(value) in self.types and (value is None or self.holds is None or self.holds(value))
 
 
 Form: TypeAlias = Union[Kind, tuple["Form", ...], list["Form"], dict[Union[str, EllipsisType], "Form"], None]
 
-ANY = Kind("anything", lambda _: True)
-TEXT = Kind("a text", lambda value: type(value) is str)
-FLAG = Kind("true or false", lambda value: type(value) is bool)
-COUNT = Kind("a whole number from 0", lambda value: type(value) is int and 0 <= value < _LARGEST)
-NUMBER = Kind("a number", lambda value: type(value) in (int, float) and math.isfinite(value))  # type: ignore[arg-type]
-FILE = Kind("the name of a file", lambda value: type(value) is str and _can_be_opened(value))
-CODE = Kind("the code of a rule", lambda value: type(value) is str and value in RULES)
-_SEVERITY = Kind("error, warning or info", lambda value: value in ("error", "warning", "info"))
+
+def _can_be_opened(name: str) -> bool:
+    """Return whether the system takes a name. Bytes that are no UTF-8 are lone surrogates in it."""
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+
+
+_TEXT = frozenset((str,))
+ANY = Kind("anything", frozenset((str, int, float, bool, type(None), list, dict)))
+TEXT = Kind("a text", _TEXT)
+FLAG = Kind("true or false", frozenset((bool,)))
+OBJECT = Kind("an object", frozenset((dict,)))
+TEXTS = Kind("a list of texts", frozenset((list,)), lambda value: _TEXT.issuperset(map(type, value)))
+COUNT = Kind("a whole number from 0", frozenset((int,)), lambda value: 0 <= value < _LARGEST)
+NUMBER = Kind("a number", frozenset((int, float)), lambda value: -_MOST <= value <= _MOST)
+FILE = Kind("the name of a file", _TEXT, _can_be_opened)
+CODE = Kind("the code of a rule", _TEXT, lambda value: value in RULES)
+_SEVERITY = Kind("error, warning or info", _TEXT, lambda value: value in ("error", "warning", "info"))
 
 WHERE: Form = [*[(TEXT, None), (COUNT, None)] * 2, *[(TEXT, None)] * 3, *[(COUNT, None)] * 2, (TEXT, None)]
 """The fields of a ``Where``."""
@@ -55,6 +76,11 @@ FINDING: Form = [
     *((COUNT, None), (COUNT, None), FLAG, TEXT, (TEXT, None)),
 ]
 """The fields of a ``Finding``."""
+
+
+def or_null(kind: Kind) -> Kind:
+    """Return the form ``(kind, None)`` as a kind, for ``Fields``."""
+    return Kind(f"{kind.words} or null", kind.types | {type(None)}, kind.holds)
 
 
 def checked_json(data: bytes, form: Form, path: str, hint: str) -> Any:
@@ -86,10 +112,15 @@ def parsed_json(text: str) -> Any:
     except RecursionError:
         raise TaskError(_DEEP, "flatten it") from None
     except ValueError as error:
-        raise TaskError(f"a number that Python refuses to read: {error}", "write it as a string") from None
+        raise unread_number(error) from None
     if is_deeper(value, MAX_DEPTH):
         raise TaskError(_DEEP, "flatten it")
     return value
+
+
+def unread_number(error: ValueError) -> TaskError:
+    """Return the error for a number of thousands of digits, which Python does not read."""
+    return TaskError(f"a number that Python refuses to read: {error}", "write it as a string")
 
 
 def is_deeper(value: object, depth: int) -> bool:
@@ -114,9 +145,30 @@ def require_form(value: object, form: Form, hint: str, path: str | None = None) 
         raise TaskError(f"{short_name(place)} is {_said(found.value)}, not {_words(found.form)}", hint, Where(path))
 
 
-def fits(value: object, form: Form) -> bool:
-    """Return whether a value fits a form."""
-    return _misfit(value, form) is None
+class Fields:
+    """A form of kinds by key, made ready for a million mappings: most of the work is done by functions in C.
+
+    A key that is not there counts as what ``missing`` has for it, or null.
+    """
+
+    def __init__(self, form: Mapping[str, Kind], missing: Mapping[str, object]) -> None:
+        self._keys = tuple(form)
+        self._missing = [missing.get(key) for key in form]
+        self._types = [kind.types for kind in form.values()]
+        self._holds = [(at, kind.holds) for at, kind in enumerate(form.values()) if kind.holds is not None]
+
+    def values(self, value: object) -> list[Any] | None:
+        """Return what a mapping holds under each key; None if it does not fit."""
+        if type(value) is not dict:
+            return None
+        found = [*map(value.get, self._keys, self._missing)]
+        return found if self.fit(found) else None
+
+    def fit(self, values: Sequence[Any]) -> bool:
+        """Return whether values fit the kinds, in the order of the form."""
+        if not all(map(contains, self._types, map(type, values))):
+            return False
+        return all([holds(item) for at, holds in self._holds if (item := values[at]) is not None])  # noqa: C419  # faster
 
 
 class _Misfit(NamedTuple):
@@ -133,7 +185,7 @@ class _Misfit(NamedTuple):
 def _misfit(value: object, form: Form) -> _Misfit | None:
     """Return the first value that does not fit."""
     if isinstance(form, Kind):
-        return None if form.holds(value) else _Misfit("", value, form)
+        return None if form(value) else _Misfit("", value, form)
     if isinstance(form, tuple):
         inner = _Misfit("", value, form)
         for each in form:
@@ -186,17 +238,10 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object; a repeated key is an error."""
     made = dict(pairs)
     if len(made) < len(pairs):
-        name = next(name for at, (name, _) in enumerate(pairs) if any(name == other for other, _ in pairs[:at]))
+        seen: set[str] = set()
+        name = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # add gives None
         raise TaskError(f"the key {shown(name)} is given twice in one object", "keep one of the two")
     return made
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_once)
-
-
-def _can_be_opened(name: str) -> bool:
-    """Return whether the system takes a name. Bytes that are no UTF-8 are lone surrogates in it."""
-    try:
-        return b"\0" not in os.fsencode(name)
-    except UnicodeEncodeError:
-        return False

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from mmprompt.errors import TaskError, malformed, shown
 from mmprompt.errors.findings import Note
 from mmprompt.media.outputs import opened_input
+from mmprompt.targets.json_files import parsed_json, unread_number
 from mmprompt.tasks.config import DATASET_KEYS, KEYS, Section
 from mmprompt.tasks.section_values import ConfigValue
 
@@ -174,22 +175,12 @@ def _toml(path: str) -> Mapping[str, ConfigValue]:
         line, column = [int(number) for number in re.findall(r"\d+", place)] or (None, None)
         raise malformed("TOML", what if line else str(error), _HINT, line, column) from None
     except ValueError as error:
-        raise _unread_number(error) from None
+        raise unread_number(error) from None
 
 
 def _json(path: str) -> ConfigValue:
-    text = _text(path)
-    try:
-        value: ConfigValue = json.loads(text, object_pairs_hook=_once)
-    except json.JSONDecodeError as error:
-        raise malformed("JSON", error.msg, _HINT, error.lineno, error.colno) from None
-    except ValueError as error:
-        raise _unread_number(error) from None
+    value: ConfigValue = parsed_json(_text(path))
     return value
-
-
-def _unread_number(error: ValueError) -> TaskError:
-    return TaskError(f"a number that Python refuses to read: {error}", "write it as a string")
 
 
 def _check_numbers(config: ConfigValue) -> None:
@@ -203,16 +194,6 @@ def _check_numbers(config: ConfigValue) -> None:
             raise TaskError(f"a number is {value}", "give a finite number, or put the text in quotes")
         if isinstance(value, (Mapping, list)):
             pending.extend(value.values() if isinstance(value, Mapping) else value)
-
-
-def _once(pairs: list[tuple[str, ConfigValue]]) -> dict[str, ConfigValue]:
-    """Return a JSON object; a repeated key is an error."""
-    made: dict[str, ConfigValue] = {}
-    for name, value in pairs:
-        if name in made:
-            raise TaskError(f"the key {shown(name)} is given twice in one object", "keep one of the two")
-        made[name] = value
-    return made
 
 
 def _python(path: str, known: tuple[str, ...], abbr: str | None) -> TaskFile:

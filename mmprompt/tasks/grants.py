@@ -16,6 +16,7 @@ from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Note
 from mmprompt.media.policy import MediaPolicy
 from mmprompt.media.real_path import blobs_folder
+from mmprompt.targets.json_files import FILE
 from mmprompt.tasks.config import DatasetSection, MediaSection, TaskConfig
 
 _HOSTILE = "hostile"
@@ -183,28 +184,20 @@ def _parent(path: str) -> str:
     return folder or os.curdir
 
 
-def is_name(path: str) -> bool:
-    """Return whether the system can have a file of this name."""
-    try:
-        return len(os.fsencode(path)) <= _LONGEST_PATH and "\0" not in path
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return False
-
-
 def refuse_pipes(paths: Iterable[str]) -> None:
     """Refuse datasets that a file names and that are pipes or devices: reading them may never end.
 
     Raises:
         TaskError: one is.
     """
-    for path in filter(is_name, paths):
+    for path in filter(FILE, paths):
         if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
             raise TaskError(f"the dataset {shown(path)} is no regular file", "name it yourself: --dataset FILE")
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
     """Return whether a path lies in one of the folders, links followed."""
-    if len(path) > _LONGEST_PATH or not is_name(path):  # following links takes time in its square
+    if not FILE(str(path)) or len(os.fsencode(path)) > _LONGEST_PATH:  # following links takes time in its square
         return False
     real = os.path.join(os.path.realpath(path), "")
     return any(real.startswith(os.path.join(os.path.realpath(folder), "")) for folder in folders)

@@ -59,7 +59,7 @@ class SeenRows:
             self._task.dataset.remarks.add_state(seen["remarks"])
         self._task.row_notes.add_state(seen["rows"])
         self._columns.update(seen["columns"])
-        if self._unfilled is not None and (left := seen["unfilled"]) is not None:
+        if self._unfilled is not None and (left := seen.get("unfilled")) is not None:
             self._unfilled = [name for name in self._unfilled if name in left]
         else:
             self._unfilled = None

@@ -33,6 +33,9 @@ CREATE INDEX by_number ON rows (number);
 _EVERY = 200
 """Rows between two savings."""
 
+_TOGETHER = 100
+"""Words of a query that stand in one pair of brackets: SQLite takes a chain of 1,000 at most."""
+
 MOST = 500
 """The most entries of one answer."""
 
@@ -210,9 +213,10 @@ def _natural(text: str | None) -> int:
 def _condition(asked: Mapping[str, str]) -> tuple[str, list[object]]:
     """Return the condition of a query and its values."""
     terms, values = ["1"], list[object]()
-    for word in asked.get("query", "").lower().split():
-        terms.append("instr(search, ?)")
-        values.append(word)
+    words = list(dict.fromkeys(asked.get("query", "").lower().split()))
+    counts = [len(words[at : at + _TOGETHER]) for at in range(0, len(words), _TOGETHER)]
+    terms += [f"({' AND '.join(['instr(search, ?)'] * count)})" for count in counts]
+    values += words
     if modality := asked.get("modality"):
         terms.append("modalities = ''" if modality == "text" else "instr(modalities, ?)")
         values += [] if modality == "text" else [modality]

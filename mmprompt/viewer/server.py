@@ -6,6 +6,7 @@ import hmac
 import json
 import re
 import secrets
+import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -53,6 +54,11 @@ class PageServer(ThreadingHTTPServer):
         """Return whether a token is ours; the time does not depend on how much of it is right."""
         return hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print an error of ours. That the browser went away is none."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     """Answers one connection."""
@@ -81,8 +87,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(rest[0], rest[1], dict(parse_qsl(url.query, max_num_fields=50)))
         except (MMPromptError, ValueError) as error:
             self._send(HTTPStatus.INTERNAL_SERVER_ERROR, str(error).encode("utf-8", "replace"))
-        except ConnectionError:  # the browser went away
-            self.close_connection = True
 
     def _answer(self, what: str, name: str, asked: dict[str, str]) -> None:
         rows = self.server.rows

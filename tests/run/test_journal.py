@@ -64,6 +64,29 @@ def test_torn_lines_are_told_and_left_out(tmp_path: Path) -> None:
     assert numbers == [2, 4, 5, 6, 7]  # the last one may still be written
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"row": -1}, {"row": 10**400}, {"row": True}, {"row": None}, {"turn": "0"}, {"repeat": 1.5}, {"attempts": -1},
+        {"seconds": float("nan")}, {"perplexity": float("inf")}, {"choices": [5]}, {"choices": {"a": "b"}}, {"groups": 7},
+        {"usage": []}, {"gone": 1}, {"prediction": ["x"]}, {"finish_reason": 5}, {"groups": [[[]]]},
+    ],
+)  # fmt: skip
+def test_a_line_with_an_odd_value_is_torn(tmp_path: Path, odd: dict[str, Any]) -> None:
+    path = tmp_path / "j.jsonl"
+    record = {**json.loads(line(0).to_json()), **odd}
+    path.write_text(json.dumps(record) + "\n" + line(1).to_json().decode())
+    torn: list[int] = []
+    assert [found.row for found in read_journal(str(path), torn.append)] == [1]
+    assert torn == [1]
+
+
+def test_a_line_may_leave_out_what_is_not_known(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    path.write_text(json.dumps({"row": 0, "id": None, "prediction": "x", "choices": None}) + "\n")
+    assert [*read_journal(str(path))] == [JournalLine(0, None, prediction="x")]
+
+
 def test_another_file_is_no_journal(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id": 1, "question": "?"}\n', encoding="utf-8")

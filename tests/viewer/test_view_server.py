@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -163,3 +165,49 @@ def test_the_command_prints_its_address_and_leaves_nothing_when_it_is_ended(
         finally:
             process.kill()
     assert list(tmp_path.iterdir()) == []
+
+
+RESET = struct.pack("ii", 1, 0)
+"""A connection that lingers for no second is reset when it is closed."""
+
+
+def test_clients_that_reset_their_connections_are_let_go_without_a_traceback(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "data.jsonl").write_text(json.dumps({"question": "Why? " * 200_000}) + "\n")
+    with serving(tmp_path / "data.jsonl") as server:
+        when_read(server)
+        head = f"GET /{server.token}/row/0 HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n"
+        for asked in (
+            "",
+            head[:30],
+            head,
+            f"{head}\r\n",
+            f"{head}\r\n{head}",
+            f"{head.replace(server.token, 'x')}\r\n",
+        ):
+            for pause in (0.0, 0.05):
+                with socket.create_connection(("127.0.0.1", server.server_port)) as client:
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                    client.sendall(asked.encode())
+                    time.sleep(pause)
+        assert data(server, "rows?count=5")["total"] == 1
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("words", [3000, 12_000])
+def test_a_query_of_thousands_of_words_finds_the_rows_that_hold_them_all(tmp_path: Path, words: int) -> None:
+    every = [f"{number:x}" for number in range(words)]
+    rows = [
+        {"question": " ".join(every[:700]), "answer": "all"},
+        {"question": " ".join(every[1:700]), "answer": "most"},
+    ]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with serving(tmp_path / "data.jsonl") as server:
+        when_read(server)
+        began = time.monotonic()
+        assert data(server, f"rows?count=5&query={'+'.join(every)}")["total"] == 0
+        again = "+".join([*every[:700], "all"] * (words // 700))
+        assert data(server, f"rows?count=5&query={again}")["total"] == 1
+        assert time.monotonic() - began < 10
