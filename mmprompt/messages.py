@@ -414,9 +414,17 @@ def text_of(value: object) -> str:
     """Return a value as text; what stands for a value stays, and is put into texts as text."""
     if type(value) is str or type(value) is Pieces:
         return value  # type: ignore[return-value]  # it stands for a text
-    if stands_in(value):
+    if stands_in(value) and type(value.real) in (str, int, float):
         return value if type(value.real) is str else Pieces((value,))  # type: ignore[return-value]  # likewise
     return str(value)
+
+
+def real_text(text: str) -> str:
+    """Return a text itself, also where a stand-in stands for it: for words to a person, never for a request."""
+    given: object = text
+    if type(given) is Pieces:
+        return "".join([str(piece.real) if stands_in(piece) else str(piece) for piece in given.pieces])
+    return str(given.real) if stands_in(given) else text
 
 
 def joined_text(texts: Iterable[str], between: str = "") -> str:

@@ -12,7 +12,7 @@ from typing import Any, Union, cast
 from mmprompt._log import warn
 from mmprompt.errors import PromptError, shown
 from mmprompt.media.sources import as_written
-from mmprompt.messages import MediaRef, Message, Part, TextPart, is_blank
+from mmprompt.messages import MediaRef, Message, Part, TextPart, is_blank, real_text
 from mmprompt.meta_template.merge import MessageDraft, merge, merge_meta
 from mmprompt.meta_template.roles import MetaDict, checked_meta, compile_outer, compile_round, meta_messages
 from mmprompt.meta_template.text import RoleWriter, Tokenizer, affix_text, joined_lines
@@ -162,7 +162,7 @@ class MetaTemplate:
         if not is_blank(text) and not self._loose_seen:
             self._loose_seen.append(True)
             what = "loose text %s has no role; it joins the message beside it"
-            warn("MM601", what, shown(text))
+            warn("MM601", what, shown(real_text(text)))
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self._given,))

@@ -145,14 +145,13 @@ class RequestBuilder:
         """
         if not isinstance(row, Sample):
             return FailedRow(row, row)
-        if replies or not _is_plain(row):
-            return self._walked(row, replies)
-        made = self.forms.requests(row)
-        return self._walked(row) if made is None else _new(PreparedRow, (row, made))
+        walked = replies or row[6] is not None or row[9] is not None  # no plain row
+        made = None if walked else self.forms.requests(row)
+        return self._walked(row, replies) if made is None else _new(PreparedRow, (row, made))
 
     def _walked(self, row: Sample, replies: Sequence[str] = ()) -> PreparedRow | FailedRow:
         try:
-            sample = self.received(row)
+            sample = row if row.messages is None else self.received(row)
             return _new(PreparedRow, (sample, list(self._requests(sample, self.wire, replies))))
         except FAULTS as error:
             return failed(row, error)

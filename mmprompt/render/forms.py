@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import orjson
 
 from mmprompt.datasets.sample import ID_COLUMNS
-from mmprompt.messages import Asked, Hole, MediaPart, MediaRef, Pieces, Place, Trace, Value, stands_in
+from mmprompt.messages import Asked, Hole, MediaPart, MediaRef, Place, Trace, Value, stands_in
 from mmprompt.render.media import notes_of
 from mmprompt.render.wire_request import LinesTogether, RowLines, WireRequest
 from mmprompt.targets.limits import check_media, limits
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 _MOST_KEPT = 64 << 20
 """The most bytes of media of all rows, such as those of examples, that are kept with their base64."""
+
+_ID, _READ = object(), object()
+"""What is seen of a row beside its columns: its id, and what reads its media where they are counted."""
 
 _EXACT = (str, int, type(None))
 _new = tuple.__new__  # half the time of the class, and this runs for every row
@@ -92,7 +95,7 @@ class Forms:
     def requests(self, row: Sample) -> list[WireRequest] | None:
         """Return the requests of a row; None if it is walked."""
         seen: Seen = {}
-        form = self._form(row, seen)
+        form = self._form(row, seen) if self._usable else None
         if form is None:
             return None
         try:
@@ -107,7 +110,7 @@ class Forms:
         its ``key_of``, if it is known.
         """
         name = row.id
-        seen: Seen = {"id": name}
+        seen: Seen = {_ID: name}
         form = self._form(row, seen, key)
         if form is None:
             return None
@@ -133,7 +136,7 @@ class Forms:
         """
         for key, pairs in groupby(zip(map(key_of, rows), rows, strict=True), itemgetter(0)):
             together = [row for _, row in pairs]
-            seen: list[Seen] = [{"id": row[1]} for row in together]
+            seen: list[Seen] = [{_ID: row[1]} for row in together]
             form, reader, texts = self._alike(together, key, seen)
             if form is None:
                 yield from zip(together, map(self.line, together, repeat(key)), strict=True)
@@ -193,9 +196,9 @@ class Forms:
         try:
             form = self._found(row, key, seen)
             if form is NOT_YET and self._traced(row, key) is not None:
-                name = seen.get("id")
+                name = seen.get(_ID)
                 seen.clear()
-                seen["id"] = name
+                seen[_ID] = name
                 form = self._found(row, key, seen)
         except FAULTS:
             return None
@@ -207,7 +210,7 @@ class Forms:
         if key not in self._counted:
             return self._tree.find(root, row[0], seen)
         request = self._builder.request_reader()
-        seen["read"] = request.read
+        seen[_READ] = request.read
         form = self._tree.find(root, row[0], seen)
         if form is not NOT_YET:
             self._builder.keep(request)
@@ -276,15 +279,15 @@ class _Tracer:
 
     def _read(self, ref: MediaRef) -> MediaPart | MediaRef:
         """Return a medium as the writer gets it: what it may decide by, and stand-ins for everything else."""
-        if holds_stand_in(ref[2:5]):  # no row fills these
+        builder, source = self._builder, ref.source
+        if holds_stand_in(ref[2:5]) or (not stands_in(source) and holds_stand_in(source)):  # no row fills these
             raise TypeError
         self.media += 1
-        builder, source = self._builder, ref.source
         if stands_in(source):
             if type(source.real) is str and builder.takes_addresses and source.asked(builder.scheme_sent):
                 return ref._replace(name=source)  # type: ignore[arg-type]  # it stands for an address
             ref = ref._replace(source=source.real)
-        if type(source) is Pieces or not self.trace.is_plain or hasattr(ref.source, "read"):  # a stream is read once
+        if not self.trace.is_plain or hasattr(ref.source, "read"):  # a stream is read once
             raise TypeError
         self.files += 1
         part = builder.media.reading(ref)
@@ -317,7 +320,7 @@ class _Tracer:
 
         def read(columns: Mapping[str, object], seen: Seen) -> Hashable:
             named = ref if get is None else _new(MediaRef, (modality, get(columns, seen), form, options, extra, None))
-            read_one: Any = seen.get("read", reading)
+            read_one: Any = seen.get(_READ, reading)
             part = read_one(named)
             media: Any = seen.setdefault(MEDIA, [])
             media.append(part)
@@ -447,7 +450,7 @@ class _Gaps:
     @classmethod
     def of_id(cls) -> _Gaps:
         """Return a gap for the id of a row."""
-        return cls(b"%b", [lambda _, seen: orjson.dumps(seen["id"])], (), None)
+        return cls(b"%b", [lambda _, seen: orjson.dumps(seen[_ID])], (), None)
 
     @classmethod
     def joined(cls, *pieces: bytes | _Gaps) -> _Gaps:

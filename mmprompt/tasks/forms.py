@@ -13,12 +13,13 @@ a value decides in a way that no question covers, and where the row has an error
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from math import isnan
 from operator import itemgetter
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from mmprompt.errors import MMPromptError
 from mmprompt.messages import Asked, MediaRef, Message, Part, Pieces, Place, TextPart, Trace, Value, blank, stands_in
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 MOST_FORMS = 4096
 """How many forms a tree keeps. When there are more, all are made anew."""
+
+MOST_OF_A_KIND = 512
+"""How many of them may be for rows of the same columns and types. When there are more, such rows are walked."""
 
 ROW_FAULTS = (MMPromptError, MemoryError)
 """Errors of a row."""
@@ -114,6 +118,7 @@ class FormTree(Generic[_F]):
     def __init__(self) -> None:
         self.roots: dict[Hashable, Any] = {}
         self._count = 0
+        self._of_kind: Counter[Hashable] = Counter()
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -158,7 +163,12 @@ class FormTree(Generic[_F]):
         with self._lock:
             if self._count >= MOST_FORMS:
                 self.roots, self._count = {}, 0
+                self._of_kind.clear()
             self._count += 1
+            self._of_kind[key] += 1
+            if self._of_kind[key] > MOST_OF_A_KIND:  # their values differ in ways that hardly come again
+                self.roots[key] = None
+                return
             answers, answer = self.roots, key
             covered: set[tuple[Place, object]] = set()
             known = {(one.place, one.question): one.answer for one in asked}
@@ -211,6 +221,14 @@ def _asker_of_all(asked: Sequence[Asked]) -> Getter:
     if len(place) == 2:
         elements_of = itemgetter(*[one.place[1] for one in asked])
         return lambda columns, _: tuple(map(question, elements_of(columns[name])))  # type: ignore[arg-type]  # a list
+    if place[-2] is None:
+        held, numbers = name if len(place) == 3 else place[:-2], [cast("int", one.place[-1]) for one in asked]
+
+        def of_segments(_: Mapping[str, object], seen: Seen) -> Hashable:
+            spans: Any = seen[held]
+            return tuple([question(spans[number][1]) for number in numbers])
+
+        return of_segments
     getters = [getter(one.place) for one in asked]
     return lambda columns, seen: tuple([question(get(columns, seen)) for get in getters])
 
@@ -414,15 +432,25 @@ def _changing(message: Message) -> list[tuple[int, Getter]]:
     if any(holds_stand_in(value) for value in (message.role, *message[2:])):
         raise TypeError
     found: list[tuple[int, Getter]] = []
+    if message.tool_calls:  # each row has its own, which its caller may change
+        raise TypeError
     for at, part in enumerate(message.parts):
+        kept: Sequence[object] = part
         if type(part) is TextPart and type(part.text) is not str:
             found.append((at, _text_part(part)))
+            kept = part[1:]
         elif type(part) is MediaRef and type(part.source) in (Value, Pieces):
             found.append((at, _media_ref(part)))
-        kept: Sequence[object] = (part[0], *part[2:]) if type(part) is MediaRef else part[1:]
-        if any(map(holds_stand_in, kept)):  # no row fills these
+            kept = (part[0], *part[2:])
+        if any(map(holds_stand_in, kept)) or _holds_containers(part):  # no row fills these; each has its own
             raise TypeError
     return found
+
+
+def _holds_containers(part: Part) -> bool:
+    """Return whether the options or further keys of a part hold lists or mappings."""
+    extra = () if type(part) is TextPart else part.options  # type: ignore[union-attr]  # a medium
+    return any(isinstance(value, (list, dict)) for _, value in (*extra, *part.extra))
 
 
 def holds_stand_in(value: object) -> bool:
