@@ -69,8 +69,8 @@ class CheckSettings(NamedTuple):
             raise TaskError("--diff writes nothing, and --write-baseline does", "give one of the two")
         if arguments.write_baseline and (of_report := _of_report(arguments)):
             raise TaskError(f"--write-baseline writes no report, and {of_report} is for one", "give one of the two")
-        if arguments.write_baseline and baseline is not None and os.path.isfile(baseline) and os.path.getsize(baseline):
-            Baseline(baseline)  # nothing else is replaced
+        if arguments.write_baseline and baseline is not None:
+            _require_baseline(baseline)
         for written in (arguments.output_file, arguments.output, baseline if arguments.write_baseline else None):
             check_output(written)
         return cls(
@@ -101,6 +101,21 @@ class CheckSettings(NamedTuple):
         known = None if self.known is None else self.known.digest
         about = [__version__, states, sorted(options.items()), self.target, self.selection.codes, known]
         return repr((about, self.configuration.ignored, self.report.thumbnails))
+
+
+def _require_baseline(path: str) -> None:
+    """Refuse to replace a file that holds something else than known findings.
+
+    Raises:
+        TaskError: it does.
+    """
+    if not os.path.isfile(path) or not os.path.getsize(path):
+        return
+    try:
+        Baseline(path)
+    except TaskError as error:
+        what = f"{shown(path)} is not a baseline, and --write-baseline would replace it"
+        raise TaskError(what, "move it away, or name another file") from error
 
 
 def _state(path: str) -> tuple[int, int]:

@@ -77,7 +77,10 @@ class _Handler(BaseHTTPRequestHandler):
         names = {f"{host}:{self.server.server_port}" for host in (LOOPBACK, "localhost")}
         if self.headers.get("Host") not in names:  # another name that was made to point here
             return self._send(HTTPStatus.FORBIDDEN)
-        url = urlsplit(self.path)
+        try:
+            url = urlsplit(self.path)
+        except ValueError:  # such as http://[::1
+            return self._send(HTTPStatus.BAD_REQUEST)
         if url.path == "/favicon.ico":  # browsers ask for it unasked
             return self._send(HTTPStatus.NO_CONTENT)
         _, token, *rest = [*url.path.split("/"), "", ""]

@@ -133,6 +133,7 @@ def test_only_those_who_know_the_token_and_the_address_are_answered(server: Page
     assert get(server, "/").status == 403
     assert get(server, f"/{server.token[:-1]}/").status == 403
     assert get(server, f"/{server.token}/", Host="evil.example").status == 403
+    assert get(server, "//[::1").status == 400
     assert get(server, "/favicon.ico")[::2] == (204, b"")
     page = get(server, f"/{server.token}/")
     assert page.status == 200
