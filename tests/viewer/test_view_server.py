@@ -133,7 +133,12 @@ def test_only_those_who_know_the_token_and_the_address_are_answered(server: Page
     assert get(server, "/").status == 403
     assert get(server, f"/{server.token[:-1]}/").status == 403
     assert get(server, f"/{server.token}/", Host="evil.example").status == 403
-    assert get(server, "//[::1").status == 400
+    with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)) as connection:
+        connection.putrequest("GET", "http://[::1", skip_host=True)
+        connection.putheader("Host", f"127.0.0.1:{server.server_port}")
+        connection.endheaders()
+        with connection.getresponse() as found:
+            assert found.status == 400
     assert get(server, "/favicon.ico")[::2] == (204, b"")
     page = get(server, f"/{server.token}/")
     assert page.status == 200
