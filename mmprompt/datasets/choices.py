@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.datasets.sample import column_error
 from mmprompt.errors import RowError
-from mmprompt.messages import ask, is_blank, joined_text, text_of
+from mmprompt.messages import Pieces, ask, is_blank, joined_text, text_of
 
 OPTIONS = "options"
 LISTS = (OPTIONS, "choices", "candidates")
@@ -108,7 +108,8 @@ def option_lines(choices: Choices) -> str:
 def without_letters(choices: Sequence[_T]) -> list[_T | str]:
     """Return choices without the letters that they begin with, if they are ``A. cat``, ``B. dog`` and so on."""
     for choice, letter in zip(choices, ascii_uppercase, strict=False):
-        if not isinstance(choice, str) or ask(choice, _own_letter) != letter:
+        given: object = choice
+        if not isinstance(choice, str) or type(given) is Pieces or ask(choice, _own_letter) != letter:  # a number
             return list(choices)
     if len(choices) > len(ascii_uppercase):
         return list(choices)

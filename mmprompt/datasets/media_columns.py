@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from math import isnan
 
 from mmprompt.datasets.list_cells import list_of_cell
 from mmprompt.errors import SourceError
@@ -12,7 +13,7 @@ from mmprompt.media.audio.facts import is_sound_pair
 from mmprompt.media.base64_text import clean_head
 from mmprompt.media.media_types import any_type, sniff, suffix_type
 from mmprompt.media.sources import classify, is_media_object
-from mmprompt.messages import MODALITIES, PARTS, MediaRef, Part, TextPart, is_blank, part_of
+from mmprompt.messages import MODALITIES, PARTS, MediaRef, Part, TextPart, ask, is_blank, part_of
 from mmprompt.segments import Segment
 
 _NAMED = re.compile(r"(image|audio|video)(?:s|_path|_paths|_url|_urls|(_\d+))?")
@@ -28,7 +29,7 @@ def holds_no_medium(value: object) -> bool:
     if isinstance(value, str):
         return is_blank(value)
     if isinstance(value, float):
-        return value != value  # noqa: PLR0124  # only NaN differs from itself
+        return ask(value, isnan)
     if isinstance(value, Mapping):
         return "bytes" in value and value["bytes"] is None and not value.get("path")
     return type(value) in (list, tuple) and all(map(holds_no_medium, value))  # type: ignore[call-overload]  # a list

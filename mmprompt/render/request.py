@@ -48,7 +48,7 @@ class Request(Mapping[str, Any]):
     The settings of a line of OpenAI's Batch API stand in place of the task's where the wire form is OpenAI's.
     """
 
-    __slots__ = ("_answers", "_choices", "_id", "_line", "_own", "_settings", "_wire")
+    __slots__ = ("_answers", "_choices", "_columns", "_id", "_line", "_own", "_settings", "_wire")
 
     def __init__(
         self,
@@ -56,14 +56,14 @@ class Request(Mapping[str, Any]):
         wire: WireRequest,
         settings: RequestSettings,
         answers: tuple[object, ...],
-        choices: tuple[str, ...],
     ) -> None:
         self._id = row.id
         self._line = (row.file, row.line)
         self._wire = wire
         self._settings = settings
         self._answers = answers
-        self._choices = choices
+        self._columns: Mapping[str, object] | None = row.columns  # until somebody asks for the choices
+        self._choices: tuple[str, ...] = ()
         self._own = None if row.messages is None else own_settings(row)
 
     __hash__ = object.__hash__
@@ -110,7 +110,15 @@ class Request(Mapping[str, Any]):
     @property
     def choices(self) -> tuple[str, ...]:
         """The texts of a multiple-choice row."""
+        columns = self._columns
+        if columns is not None:
+            self._choices, self._columns = choices_in(columns).texts, None
         return self._choices
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        """Return the slots, without the columns of the row."""
+        found = self.choices
+        return None, {**{name: getattr(self, name) for name in self.__slots__}, "_choices": found, "_columns": None}
 
     @property
     def turn(self) -> int | None:
@@ -285,5 +293,4 @@ class RequestMaker:
     def of(self, prepared: PreparedRow) -> list[Request]:
         """Return the requests of a row."""
         row, wires = prepared
-        choices = choices_in(row.columns).texts
-        return [Request(row, wire, self._settings, self._answers.of(row, wire.turn), choices) for wire in wires]
+        return [Request(row, wire, self._settings, self._answers.of(row, wire.turn)) for wire in wires]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,14 @@ def test_rows_that_hardly_come_again_are_walked(monkeypatch: pytest.MonkeyPatch)
     assert not [made for made in bodies if isinstance(made, FailedRow)]
     assert len(builder.forms) <= 5
     assert builder.forms.requests(next(iter(task.samples()))) is None
+
+
+def test_choices_that_are_numbers_leave_rows_their_form() -> None:
+    rows = [{"id": n, "question": f"what is {n}?", "options": [n, n + 1, 2.5], "answer": "A"} for n in range(10)]
+    task = task_of(rows)
+    assert by_form(task) == 10
+    requests = list(task.requests())
+    assert [request.choices for request in requests] == [(str(n), str(n + 1), "2.5") for n in range(10)]
+    assert pickle.loads(pickle.dumps(requests[3])).choices == ("3", "4", "2.5")
+    unread = next(iter(task_of([{"id": 1, "question": "q", "options": ["x"], "note": "n" * 100_000}]).requests()))
+    assert len(pickle.dumps(unread)) < 10_000
