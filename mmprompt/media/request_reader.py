@@ -105,10 +105,15 @@ class RequestReader:
             )
 
 
+_NO_KEYS = ((), ())
+
+
 def _same_keys(one: MediaRef, other: MediaRef) -> bool:
     """Return whether two references to a file have the same keys beside it; false for values that do not compare."""
     try:
-        return bool(one[3:5] == other[3:5]) and repr(one[3:5]) == repr(other[3:5])  # 1 and true are equal
+        if not bool(one[3:5] == other[3:5]):
+            return False
+        return one[3:5] == _NO_KEYS or repr(one[3:5]) == repr(other[3:5])  # 1 and true are equal
     except (TypeError, ValueError):  # an array, for example
         return False
 

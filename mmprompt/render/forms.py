@@ -106,8 +106,7 @@ class Forms:
     def line(self, row: Sample, key: Hashable = None) -> RowLines | list[WireRequest] | None:
         """Return the line of a row as ``--emit messages`` writes it, or its requests; None if it is walked.
 
-        A row has such a line if it has one request and no key beside its id, its messages and its answer. ``key`` is
-        its ``key_of``, if it is known.
+        A line has no key beside id, messages and answer. ``key`` is the ``key_of`` of the row, if it is known.
         """
         name = row.id
         seen: Seen = {_ID: name}
@@ -131,8 +130,7 @@ class Forms:
     ) -> Iterator[LinesTogether | tuple[Sample, RowLines | list[WireRequest] | None]]:
         """Yield the lines of neighbouring rows together, or a row and its ``line``.
 
-        Questions are asked of neighbouring rows with the same columns and types together, before the first file is
-        read: each file drives code and data out of the processor's cache.
+        Their questions are asked before the first file is read, which drives code out of the processor's cache.
         """
         for key, pairs in groupby(zip(map(key_of, rows), rows, strict=True), itemgetter(0)):
             together = [row for _, row in pairs]
@@ -287,6 +285,8 @@ class _Tracer:
             if type(source.real) is str and builder.takes_addresses and source.asked(builder.scheme_sent):
                 return ref._replace(name=source)  # type: ignore[arg-type]  # it stands for an address
             ref = ref._replace(source=source.real)
+        elif type(source) is str and builder.takes_addresses and builder.scheme_sent(source):
+            return ref._replace(name=source)
         if not self.trace.is_plain or hasattr(ref.source, "read"):  # a stream is read once
             raise TypeError
         self.files += 1

@@ -11,8 +11,10 @@ import of_files
 import of_strangers
 from guard import Guard
 
+import mmprompt
+
 TESTS = Path(__file__).parent.parent
-SOURCE = TESTS.parent / "mmprompt"
+SOURCE = Path(mmprompt.__file__).parent
 
 GUARDS: tuple[Guard, ...] = (*of_files.GUARDS, *of_decoders.GUARDS, *of_strangers.GUARDS)
 WITHOUT = of_files.WITHOUT
