@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from mmprompt.icl.assembly import Assembly
     from mmprompt.tasks.task import Messages
 
-MOST_FORMS = 4096
+MOST_FORMS = 1024
 """How many forms a tree keeps. When there are more, all are made anew."""
 
-MOST_OF_A_KIND = 512
-"""How many of them may be for rows of the same columns and types. When there are more, such rows are walked."""
+MOST_OF_A_KIND = 4096
+"""How many questions lead to those for rows of the same columns and types. When there are more, they are walked."""
 
 ROW_FAULTS = (MMPromptError, MemoryError)
 """Errors of a row."""
@@ -165,7 +165,7 @@ class FormTree(Generic[_F]):
                 self.roots, self._count = {}, 0
                 self._of_kind.clear()
             self._count += 1
-            self._of_kind[key] += 1
+            self._of_kind[key] += len(asked)
             if self._of_kind[key] > MOST_OF_A_KIND:  # their values differ in ways that hardly come again
                 self.roots[key] = None
                 return

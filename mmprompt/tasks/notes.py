@@ -150,7 +150,8 @@ class RowCounts:
         for note in noted.notes:
             _count(self._found, note, 1)
         for name in noted.left:
-            self._left[name] += 1
+            if name in self._left or len(self._left) < _MOST_SHAPES:
+                self._left[name] += 1
         for name in noted.lacking:
             seen.empty[name] += 1
 

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import inputs
 from timing import Row
@@ -32,7 +32,7 @@ print(usage.ru_maxrss, os.waitstatus_to_exitcode(status))
 
 
 def peaks(folder: str) -> list[Row]:
-    """Measure URL rows without ids of their own, with and without a task, then string ids, and rows with pictures."""
+    """Measure URL rows, with and without a task, rows of a kind of their own, string ids, and rows with pictures."""
     path, task = os.path.join(folder, "many.jsonl"), os.path.join(folder, "many.toml")
     with open(task, "w", encoding="utf-8") as file:
         file.write(_TASK)
@@ -45,6 +45,15 @@ def peaks(folder: str) -> list[Row]:
     for what, each in found.items():
         figures = ", ".join(f"{peak:.1f} at {count:,}" for peak, count in zip(each, COUNTS, strict=True))
         rows.append(Row(f"peak memory, URL rows{what}, MiB", figures, f"<= {BAR:.0f}", max(each) <= BAR))
+    for what, own in (("columns", _own_column), ("lists", _own_list)):
+        each = []
+        for count in COUNTS[:2]:
+            _write(path, count, own=own)
+            each.append(_rendering(path))
+        figures = ", ".join(f"{peak:.1f} at {count:,}" for peak, count in zip(each, COUNTS, strict=False))
+        rows.append(
+            Row(f"peak memory, each row with {what} of its own, MiB", figures, f"<= {BAR:.0f}", max(each) <= BAR)
+        )
     for times in (1, 2):
         _write(path, times * COUNTS[-1], distinct=COUNTS[-1])
         peak = _rendering(path)
@@ -61,13 +70,21 @@ def peaks(folder: str) -> list[Row]:
     return rows
 
 
-def _write(path: str, count: int, distinct: int = 0) -> None:
-    """Write URL rows, one by one; with ``distinct`` they have so many string ids in turn."""
+def _own_column(number: int) -> dict[str, object]:
+    return {f"column {number}": "x"}
+
+
+def _own_list(number: int) -> dict[str, object]:
+    return {"polygons": [[0.5] * (number // 7**place % 7 + 1) for place in range(6)]}
+
+
+def _write(path: str, count: int, distinct: int = 0, own: Callable[[int], dict[str, object]] = lambda _: {}) -> None:
+    """Write URL rows, one by one, with what is their own; with ``distinct`` they have so many string ids in turn."""
     with open(path, "w", encoding="utf-8") as file:
         for number in range(count):
             row = {"image": f"https://images.example.com/{number:08}.jpg", "question": f"What is on picture {number}?"}
-            own = {"id": f"question-{number % distinct:07}"} if distinct else {}
-            file.write(json.dumps({**own, **row}) + "\n")
+            name = {"id": f"question-{number % distinct:07}"} if distinct else {}
+            file.write(json.dumps({**name, **row, **own(number)}) + "\n")
 
 
 def _rendering(dataset: str, *options: str) -> float:

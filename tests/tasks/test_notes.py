@@ -300,3 +300,11 @@ def test_lists_in_cells_of_a_csv_file_count_as_lists(tmp_path: Path) -> None:
     assert len(list(task.messages())) == 3
     [note] = task.notes()
     assert note.startswith("2 of 3 rows: the media column 'image' is missing, null or blank")
+
+
+def test_columns_of_very_many_names_are_noted_in_bounded_memory() -> None:
+    task = load_task({"dataset": {"rows": [{"id": n, "question": "q", f"own {n}": "x"} for n in range(3000)]}})
+    assert len(list(task.samples())) == 3000
+    assert len(task.row_notes.state["left"]) == 1000
+    (note,) = [note for note in task.notes() if "not sent" in note]
+    assert "'own 0', 'own 1'" in note
