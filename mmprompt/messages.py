@@ -414,8 +414,11 @@ def text_of(value: object) -> str:
     """Return a value as text; what stands for a value stays, and is put into texts as text."""
     if type(value) is str or type(value) is Pieces:
         return value  # type: ignore[return-value]  # it stands for a text
-    if stands_in(value) and type(value.real) in (str, int, float):
-        return value if type(value.real) is str else Pieces((value,))  # type: ignore[return-value]  # likewise
+    if stands_in(value):
+        if type(value.real) is str:
+            return value  # type: ignore[return-value]  # likewise
+        if type(value.real) in (int, float) or value.asked(is_visible):
+            return Pieces((value,))  # type: ignore[return-value]  # likewise
     return str(value)
 
 
@@ -425,6 +428,11 @@ def real_text(text: str) -> str:
     if type(given) is Pieces:
         return "".join([str(piece.real) if stands_in(piece) else str(piece) for piece in given.pieces])
     return str(given.real) if stands_in(given) else text
+
+
+def is_visible(value: object) -> bool:
+    """Return whether the text of a value is not blank; a question, see ``Value``."""
+    return bool(str(value).strip())
 
 
 def joined_text(texts: Iterable[str], between: str = "") -> str:

@@ -59,7 +59,7 @@ def load_yaml(text: str, *, functions: bool = False) -> ConfigValue:
         raise malformed("YAML", error.reason, "remove the character", before.count("\n") + 1, column) from None
     except yaml.MarkedYAMLError as error:
         raise _marked(error) from None
-    except OverflowError:  # "\UFFFFFFFF"
+    except (OverflowError, ValueError):  # "\UFFFFFFFF"
         raise malformed("YAML", "an escape names no character", _HINT, None, None) from None
     if "*" in text:
         _check_aliases(value)
