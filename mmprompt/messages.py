@@ -416,9 +416,9 @@ def text_of(value: object) -> str:
         return value  # type: ignore[return-value]  # it stands for a text
     if stands_in(value):
         if type(value.real) is str:
-            return value  # type: ignore[return-value]  # likewise
+            return value  # type: ignore[return-value]  # it stands for a text
         if type(value.real) in (int, float) or value.asked(is_visible):
-            return Pieces((value,))  # type: ignore[return-value]  # likewise
+            return Pieces((value,))  # type: ignore[return-value]  # it stands for a text
     return str(value)
 
 

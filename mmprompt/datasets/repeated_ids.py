@@ -210,7 +210,7 @@ def keys_in(file: IO[bytes]) -> Iterator[tuple[array[int], array[int]]]:
     """Yield the keys and the places of the ids in the file of an ``IdFile``, in batches.
 
     Raises:
-        TaskError: it is none.
+        TaskError: the file holds something else.
     """
     left = os.fstat(file.fileno()).st_size
     while left >= _HEAD:

@@ -184,6 +184,11 @@ def _parent(path: str) -> str:
     return folder or os.curdir
 
 
+def is_special(path: str) -> bool:
+    """Return whether a path names a pipe, a device or a socket: reading it may never end."""
+    return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
+
+
 def refuse_pipes(paths: Iterable[str]) -> None:
     """Refuse datasets that a file names and that are pipes or devices: reading them may never end.
 
@@ -191,7 +196,7 @@ def refuse_pipes(paths: Iterable[str]) -> None:
         TaskError: one is.
     """
     for path in filter(FILE, paths):
-        if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        if is_special(path):
             raise TaskError(f"the dataset {shown(path)} is no regular file", "name it yourself: --dataset FILE")
 
 

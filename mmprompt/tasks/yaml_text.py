@@ -133,9 +133,8 @@ def _loader(functions: bool) -> type[yaml.SafeLoader]:
                 AttributeError,
                 LookupError,
             ) as error:  # a date such as the 31st of February, a number too large, "!!bool x"
-                hint = "put the text in quotes"
-                told = f"{shown(node.value)} is no {node.tag.rpartition(':')[2]}"
-                what = told if isinstance(error, LookupError) else str(error)
+                hint, kind = "put the text in quotes", node.tag.rpartition(":")[2]
+                what = str(error) if isinstance(error, ValueError) else f"{shown(node.value)} cannot be read as {kind}"
                 raise malformed("YAML", what, hint, mark.line + 1, mark.column + 1) from None
             return made
 

@@ -19,7 +19,7 @@ from mmprompt.errors import TaskError, shown
 from mmprompt.errors.findings import Note
 from mmprompt.run.manifest import read_manifest
 from mmprompt.tasks.config import task_config
-from mmprompt.tasks.grants import Grants, OutsideError, require_inside
+from mmprompt.tasks.grants import Grants, OutsideError, is_special, require_inside
 from mmprompt.tasks.load import dataset_task, load_file
 from mmprompt.tasks.task import Task
 from mmprompt.viewer.replies import Replies
@@ -116,7 +116,7 @@ def _inside(name: str, folder: str, hint: str) -> str:
         raise OutsideError(f"{shown(name)} lies outside {shown(folder)}", hint) from None
     if not (os.path.exists(path) or any(mark in path for mark in "*?[")):
         raise OutsideError(f"{shown(name)} is not there any more", hint)
-    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+    if is_special(path):
         raise OutsideError(f"{shown(name)} is no regular file", hint)
     return path
 

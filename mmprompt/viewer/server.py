@@ -55,7 +55,7 @@ class PageServer(ThreadingHTTPServer):
         return hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print an error of ours. That the browser went away is none."""
+        """Print an error, unless the browser has closed its connection."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 

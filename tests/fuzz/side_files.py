@@ -268,9 +268,9 @@ def shards(folder: Path) -> Try:
 
     def try_one(draw: random.Random) -> None:
         kind = draw.choice(("report", "events", "ids"))
-        told = changed(events, draw) if kind == "events" else events
+        kept = changed(events, draw) if kind == "events" else events
         files = {
-            "events": damaged(journal_bytes(told), draw) if kind == "events" else journal_bytes(told),
+            "events": damaged(journal_bytes(kept), draw) if kind == "events" else journal_bytes(kept),
             "ids": damaged(ids, random.Random(draw.random())) if kind == "ids" else ids,
             "lines": b"{}\n",
         }

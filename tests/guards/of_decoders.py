@@ -57,7 +57,7 @@ GUARDS = (
     guard(SWELLS, "the limit on files", (SANDBOX + "child.py", "    _lower(resource.RLIMIT_FSIZE, 0)\n", ""), tests=QUIET),
     guard(
         MALFORMED,
-        "the refusal of what is no answer",
+        "the refusal of a malformed answer",
         (ANSWERS, "        raise AnswerError(type(error).__name__) from None", "        raise"),
     ),
     guard(

@@ -129,7 +129,7 @@ GUARDS = (
     ),
     guard(
         "holds role words, markup or terminal escapes",
-        "the escapes of what is told",
+        "the escaping of control characters in messages",
         ("cli/__init__.py", '    return "".join([c if c.isprintable() else _escaped(c) for c in text])', "    return text"),
         ("errors/__init__.py", "    if not cut.isprintable():", "    if False:"),
     ),
